@@ -8,20 +8,20 @@ _SECRETS = re.compile(
 )
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
-MAX_TOLD = 200  # characters of an error of a decoder
+MAX_ERROR_TEXT = 200  # characters of an error of a decoder
 
 
-def plain(text: str) -> str:
+def without_controls(text: str) -> str:
     """The text without terminal control codes; newlines and tabs stay."""
     return _CONTROL.sub("", text)
 
 
 def redact(text: str) -> str:
     """The text without Hugging Face tokens, credentials in URLs, bearer tokens and terminal control codes."""
-    return _SECRETS.sub("[redacted]", plain(text))  # control codes first: one inside a secret would hide it
+    return _SECRETS.sub("[redacted]", without_controls(text))  # control codes first: one inside a secret would hide it
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """What an error of a decoder says, as part of a sentence: cut, and without control characters."""
-    text = " ".join(plain(str(error)).split()).rstrip(".")
-    return text if len(text) <= MAX_TOLD else f"{text[:MAX_TOLD]}..."
+    text = " ".join(without_controls(str(error)).split()).rstrip(".")
+    return text if len(text) <= MAX_ERROR_TEXT else f"{text[:MAX_ERROR_TEXT]}..."

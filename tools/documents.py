@@ -16,7 +16,7 @@ from tokendyno.backend.claims.view import claims_document
 from tokendyno.backend.optimizations import all_axes, defaults
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.recordings.format import read_recording
-from tokendyno.backend.recordings.shelf import SHIPPED, shipped_id
+from tokendyno.backend.recordings.recorded_runs import SHIPPED, shipped_id
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.units import three
 from tools.figures import table

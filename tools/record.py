@@ -23,7 +23,7 @@ from tokendyno.backend.errors import InputError, unknown
 from tokendyno.backend.files.toml import read_toml
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.recordings.format import ENDING, read_recording, write_recording
-from tokendyno.backend.recordings.shelf import SHIPPED
+from tokendyno.backend.recordings.recorded_runs import SHIPPED
 from tokendyno.backend.runs.records import Record
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.runs.store import Store

@@ -16,7 +16,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.recordings.format import pack, unpack
-from tokendyno.backend.recordings.shelf import import_records, shipped_records
+from tokendyno.backend.recordings.recorded_runs import import_records, shipped_records
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import document_of
 from tokendyno.backend.views.share import code_file, command_of, markdown, series_csv, shared

@@ -19,7 +19,7 @@ from tokendyno.backend.ablation.courses import Courses, is_advice
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS
-from tokendyno.backend.recordings.shelf import shipped_id
+from tokendyno.backend.recordings.recorded_runs import shipped_id
 from tokendyno.backend.stories import first_story, stories
 from tokendyno.backend.views.share import shared
 from tokendyno.ui.address import MODEL_PAGES, address_bar, enter, read_address, tell

@@ -42,8 +42,8 @@ def sweep_headline(points: Sequence[PointResult]) -> str:
     least = min(steps, key=lambda one: one.peak_memory_bytes or 0)
     return (
         f"Least time per token: {settings_title(fastest.settings)}, {interval_text(seconds_text, *times(fastest))}"
-        f"{_not_told_from(near)}. Most tokens a second: {settings_title(most.settings)}, "
-        f"{interval_text(_rate, *rates(most))}{_not_told_from(level)}. Least memory: {settings_title(least.settings)}, "
+        f"{_beside(near)}. Most tokens a second: {settings_title(most.settings)}, "
+        f"{interval_text(_rate, *rates(most))}{_beside(level)}. Least memory: {settings_title(least.settings)}, "
         f"{' '.join(bytes_text(least.peak_memory_bytes or 0))}."
     )
 
@@ -71,7 +71,7 @@ def _but(step: StepResult) -> str:
     return ", but it writes worse" if step.quality is not None and not step.quality.gains else ""
 
 
-def _not_told_from(others: Sequence[PointResult]) -> str:
+def _beside(others: Sequence[PointResult]) -> str:
     names = " or ".join(settings_title(one.settings) for one in others[:2])
     more = f" and {len(others) - 2} more" if len(others) > 2 else ""
     return f" (not told from {names}{more})" if others else ""

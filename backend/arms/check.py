@@ -91,17 +91,17 @@ def check(
     facts: ModelFacts,
     machine: Machine,
     workload: Workload,
-    held_bytes: int = 0,
+    freeable_bytes: int = 0,
     traffic: Traffic | None = None,
 ) -> Checked:
-    """Check an arm and plan it. `held_bytes`: memory that the engine's workers hold now and would free; `traffic`: many
+    """Check an arm and plan it. `freeable_bytes`: memory that the engine's workers would free; `traffic`: many
     requests, for which `workload` holds the longest lengths."""
     requested = defaults() | dict(config.choices)
     verdicts, planned, plan = _plan(requested, facts, machine, workload.batch_size)
     workload, traffic = of_arm(workload, traffic, plan)
     dtype = facts.dtype if plan.load.dtype == "auto" else plan.load.dtype
     memory = _predicted_memory(plan, facts, machine, workload, traffic)
-    room = _free_bytes(machine, plan) + held_bytes
+    room = _free_bytes(machine, plan) + freeable_bytes
     if traffic is None:
         verdicts += _of_workload(facts, workload)
     else:

@@ -12,7 +12,7 @@ from tokendyno.backend.claims.declared import FOLDER, ClaimTest
 from tokendyno.backend.claims.samples import Doubt, Samples
 from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.files.whole import require_writable, write_whole
-from tokendyno.backend.redact import told
+from tokendyno.backend.redact import error_text
 
 RESULTS = FOLDER / "results"
 
@@ -119,4 +119,4 @@ def _read(path: Path) -> Result:
     except OSError as error:
         raise InputError(f"The result {path} cannot be read ({error.strerror}). {_BAD_END}") from error
     except UNDECODABLE as error:
-        raise InputError(f"{path} is no result of this version: {told(error)}. {_BAD_END}") from error
+        raise InputError(f"{path} is no result of this version: {error_text(error)}. {_BAD_END}") from error

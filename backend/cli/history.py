@@ -21,7 +21,7 @@ from tokendyno.backend.history.rows import Found, Row
 from tokendyno.backend.history.search import MAX_PAGE, read_search
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL_USER
-from tokendyno.backend.redact import plain
+from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.row import ArmText
 from tokendyno.backend.runs.store import Store
@@ -241,14 +241,14 @@ def _model(row: Row) -> str:
 
 def _arms(arms: Sequence[ArmText]) -> str:
     """The arms of a run on a line."""
-    return plain("; ".join(f"{arm.name}: {arm.text}" for arm in arms))
+    return without_controls("; ".join(f"{arm.name}: {arm.text}" for arm in arms))
 
 
 def _remark(row: Row) -> str:
     """Its name, and what it came to."""
     ended = "" if row.status == "done" else f"{row.status}. "
     said = f"{ended}{row.line or ''}".strip()
-    return plain(": ".join(filter(None, [row.name, said])))
+    return without_controls(": ".join(filter(None, [row.name, said])))
 
 
 def add_commands(add: Add) -> None:

@@ -12,8 +12,8 @@ from tokendyno.backend.cli.stored import WHAT, add_history, find_run, other_runs
 from tokendyno.backend.cli.terminal import Color, Styled, show
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import RECORDING_BYTES
-from tokendyno.backend.recordings.shelf import import_run
-from tokendyno.backend.redact import plain
+from tokendyno.backend.recordings.recorded_runs import import_run
+from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.store import Store
 
@@ -50,9 +50,9 @@ def play(
         begin_s, told = now(), 0
         for at_s, characters in arm.pace:
             sleep(max(0.0, begin_s + at_s / speed - now()))
-            print(plain(arm.text[told:characters]), end="", flush=True)
+            print(without_controls(arm.text[told:characters]), end="", flush=True)
             told = characters
-        print(plain(arm.text[told:]), flush=True)
+        print(without_controls(arm.text[told:]), flush=True)
     print()
 
 

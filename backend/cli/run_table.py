@@ -7,7 +7,7 @@ from msgspec.structs import astuple
 from tokendyno.backend.cli.terminal import Block, Cell, Column, Line, Row, Styled, Table
 from tokendyno.backend.evidence import Status
 from tokendyno.backend.optimizations import all_axes
-from tokendyno.backend.redact import plain
+from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.quality import FindReading, gate_of, readings, whole_reading
 from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import Run
@@ -127,7 +127,7 @@ def _figures(
 
 def _texts(run: Snapshot, everything: bool) -> Block:
     """What the arms wrote; one text where both wrote the same."""
-    texts = {name: plain(arm.text) for name, arm in run.arms.items()}
+    texts = {name: without_controls(arm.text) for name, arm in run.arms.items()}
     if len(texts) == 2 and len(set(texts.values())) == 1:
         return ["Both arms generated the same text:", *_text(next(iter(texts.values())), everything)]
     lines: list[Line] = []
@@ -152,9 +152,9 @@ def _remarks(run: Snapshot) -> Block:
         summary = run.summary(name)
         noted = arm.started.notes if arm.started else []
         remarks = (*noted, *diagnoses(summary, run.unit), *interference_of(run, name))
-        said += [f"Arm {name}: {plain(text)}" for text in remarks]
+        said += [f"Arm {name}: {without_controls(text)}" for text in remarks]
         found = annotations(arm.annotations)
-        said += [f"Arm {name}, {word} {one.token}: {plain(one.text)}" for one in found[:_MAX_ANNOTATIONS]]
+        said += [f"Arm {name}, {word} {one.token}: {without_controls(one.text)}" for one in found[:_MAX_ANNOTATIONS]]
         if len(found) > _MAX_ANNOTATIONS:
             said.append(f"Arm {name}: {len(found) - _MAX_ANNOTATIONS} more annotations in the JSON document")
     return said

@@ -10,7 +10,7 @@ from tokendyno.backend.cli.progress import say
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.paths import default_history
 from tokendyno.backend.recordings.format import ENDING, read_recording
-from tokendyno.backend.recordings.shelf import shipped_id, shipped_names, shipped_records
+from tokendyno.backend.recordings.recorded_runs import shipped_id, shipped_names, shipped_records
 from tokendyno.backend.runs.history_file import check_path
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import Record

@@ -141,7 +141,7 @@ def measured(bench: Bench, options: argparse.Namespace, course: Course, together
     except InputError as error:
         code, how_to_go_on = BAD_INPUT, ""
         if isinstance(error, TrialFailed):
-            code, how_to_go_on = BAD_INPUT if error.bad_input else FAILED, f" {_kept(options)}"
+            code, how_to_go_on = BAD_INPUT if error.bad_input else FAILED, f" {_how_to_go_on(options)}"
         if not journal.trials:
             raise CommandFailed(str(error), code) from error
         return Ended(code, f"{error}{how_to_go_on}")
@@ -184,10 +184,10 @@ def trial_task_of(options: argparse.Namespace, bench: Bench) -> TrialTask:
 
 def _stopped(options: argparse.Namespace, journal: Journal) -> str:
     count = f"stopped after {len(journal.trials)} trial{'s' * (len(journal.trials) != 1)}. "
-    return count + _kept(options)
+    return count + _how_to_go_on(options)
 
 
-def _kept(options: argparse.Namespace) -> str:
+def _how_to_go_on(options: argparse.Namespace) -> str:
     """Where finished trials are, and how to go on."""
     if options.journal is not None:
         return f"Finished trials are kept in {options.journal}: the same command goes on."

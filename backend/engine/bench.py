@@ -44,7 +44,7 @@ from tokendyno.backend.models import (
 )
 from tokendyno.backend.models.catalogue import CatalogueEntry, catalogue
 from tokendyno.backend.models.files import hub
-from tokendyno.backend.recordings.shelf import shipped_records
+from tokendyno.backend.recordings.recorded_runs import shipped_records
 from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.earlier import Place, StartCosts, wait_keys
 from tokendyno.backend.runs.log import RunLog
@@ -150,9 +150,9 @@ class Bench:
         return [*self._startup, *self.store.messages, *filter(None, [self.store.trouble])]
 
     @property
-    def held_bytes(self) -> int:
+    def freeable_bytes(self) -> int:
         """Memory that the bench's own workers hold on the device that runs use, and would free for the next run."""
-        return self.pool.held_bytes(memory_key(self.machine().device))
+        return self.pool.freeable_bytes(memory_key(self.machine().device))
 
     @property
     def local_paths(self) -> bool:
@@ -197,7 +197,7 @@ class Bench:
 
     def _judge(self, request: Request, elsewhere: Machine | None = None) -> tuple[ModelFacts, dict[str, Checked]]:
         facts, machine = self.facts(request.model), elsewhere or self.machine()
-        freed_bytes = 0 if elsewhere else self.pool.held_bytes(memory_key(machine.device))
+        freed_bytes = 0 if elsewhere else self.pool.freeable_bytes(memory_key(machine.device))
         work, arms = request.workload, {}
         for arm in request.arms:
             checked = check(make_config(request.model, arm.choices), facts, machine, work, freed_bytes, request.traffic)

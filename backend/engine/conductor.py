@@ -257,10 +257,10 @@ class Conductor:
         device, slots = memory_key(self._machine.device), self._pool.slots
         total = sum(checked.needed_bytes for checked in self._job.arms.values())
         room = self._machine.free_device_bytes
-        room += sum(slots[arm].held_bytes.get(device, 0) for arm in self._arms if arm in slots)
+        room += sum(slots[arm].freeable_bytes.get(device, 0) for arm in self._arms if arm in slots)
         for slot in [slot for slot in slots if slot not in self._arms]:
             if total > room:
-                room += slots[slot].held_bytes.get(device, 0)
+                room += slots[slot].freeable_bytes.get(device, 0)
                 self._pool.drop(slot)
         return total <= room
 
@@ -332,7 +332,7 @@ class Conductor:
         """What ending the arm's worker would free: as measured, or as planned where the executor cannot tell."""
         checked, worker = self._job.arms[arm], self._pool.slots[arm]
         device = memory_key(checked.plan.load.device)
-        worker.held_bytes = {device: checked.needed_bytes} | dict(worker.executor.resident_bytes)
+        worker.freeable_bytes = {device: checked.needed_bytes} | dict(worker.executor.resident_bytes)
 
     # --- the log ----------------------------------------------------------------------------------
 

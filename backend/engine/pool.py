@@ -96,7 +96,7 @@ class Worker:
     """An executor, and what the pool knows about it.
 
     start_s     seconds from its start to `Ready`, None until then; `import_s` of them for imports
-    held_bytes  memory by device that ending it frees: measured where that is possible, else as planned
+    freeable_bytes  memory by device that ending it frees: measured where that is possible, else as planned
     remark      why it was started, where a worker that held the model could not be used again
     """
 
@@ -105,7 +105,7 @@ class Worker:
     begin_s: float
     start_s: float | None = None
     import_s: float = 0.0
-    held_bytes: Mapping[int, int] = field(default_factory=dict)
+    freeable_bytes: Mapping[int, int] = field(default_factory=dict)
     residue: Residue = field(default_factory=Residue)
     remark: str = ""
 
@@ -133,9 +133,9 @@ class WorkerPool:
         """Ids of all processes of the workers that are alive."""
         return [pid for worker in self._all() if worker.executor.alive for pid in worker.executor.pids]
 
-    def held_bytes(self, device: int) -> int:
+    def freeable_bytes(self, device: int) -> int:
         """Memory of one device that ending all workers would free."""
-        return sum(worker.held_bytes.get(device, 0) for worker in self._all())
+        return sum(worker.freeable_bytes.get(device, 0) for worker in self._all())
 
     def keeps(self, slot: str, plan: Plan) -> bool:
         """Whether a slot's worker holds the plan's model, and what its runs left would not count as another run's."""

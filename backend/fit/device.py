@@ -62,11 +62,11 @@ def is_size(text: str) -> bool:
     return text.strip()[:1].isdigit()
 
 
-def device_of(machine: Machine, gpu: str | None = None, vram: str | None = None, *, held_bytes: int = 0) -> Device:
-    """The GPU of that name, an unknown GPU of that size, or this machine, where workers would free `held_bytes`."""
+def device_of(machine: Machine, gpu: str | None = None, vram: str | None = None, *, freeable_bytes: int = 0) -> Device:
+    """The GPU of that name, an unknown GPU of that size, or this machine, where workers would free `freeable_bytes`."""
     if gpu is not None and vram is not None:
         raise InputError("Use either --gpu or --vram, not both.")
-    free = machine.free_device_bytes + held_bytes
+    free = machine.free_device_bytes + freeable_bytes
     if gpu is not None and gpu.strip().casefold() != THIS:
         spec = find_gpu(gpu)
         return Device(spec.name, spec.memory_bytes, card_machine(machine, spec), False, machine, free)

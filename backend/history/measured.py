@@ -8,7 +8,7 @@ from tokendyno.backend.fit.table import Fit
 from tokendyno.backend.history.rows import Listing
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.optimizations import defaults
-from tokendyno.backend.recordings.shelf import shipped_firsts
+from tokendyno.backend.recordings.recorded_runs import shipped_firsts
 from tokendyno.backend.runs.row import choices_text, machine_text
 
 RANDOM = "random:"

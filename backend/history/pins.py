@@ -12,7 +12,7 @@ import msgspec
 
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.optimizations import axis_title, choice_title, titles_text
-from tokendyno.backend.redact import plain
+from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.row import choices_text, machine_text, work_text
@@ -195,8 +195,8 @@ def _head(n: int, arm: _Arm, first: _Arm, titles: bool) -> PinnedArm:
         f"{arm.pin.run}.{arm.pin.arm}",
         arm.pin.run,
         arm.pin.arm,
-        plain(f"{created.model_label}, {work_text(created)}"),
-        plain((titles_text if titles else choices_text)(choices)),
+        without_controls(f"{created.model_label}, {work_text(created)}"),
+        without_controls((titles_text if titles else choices_text)(choices)),
         created.created,
         arm.run.status,
         unlike,
@@ -214,7 +214,7 @@ def _condition_rows(arms: Sequence[_Arm]) -> list[SideRow]:
     known = [arm.run.created.versions for arm in arms]
     if all(known):
         for package in sorted({name for versions in known for name in versions} - labels.keys()):
-            cells = [Cell(plain(versions.get(package, "none"))) for versions in known]
+            cells = [Cell(without_controls(versions.get(package, "none"))) for versions in known]
             if len({cell.text for cell in cells}) > 1:
                 rows.append(_row("conditions", package, cells))
     whole = {(arm.run.request.workload.prompt, arm.run.request.workload.system) for arm in arms}
@@ -233,7 +233,9 @@ def _choice_rows(arms: Sequence[_Arm], titles: bool) -> list[SideRow]:
         found = [choices.get(axis, "n/a") for choices in planned]
         if len(set(found)) > 1:
             named = [choice_title(axis, name) for name in found] if titles else found
-            rows.append(_row("choices", axis_title(axis) if titles else axis, [Cell(plain(name)) for name in named]))
+            rows.append(
+                _row("choices", axis_title(axis) if titles else axis, [Cell(without_controls(name)) for name in named])
+            )
     return rows
 
 
@@ -340,15 +342,15 @@ def conditions(run: Snapshot, name: str) -> dict[str, str]:
     """By label, in the order in which they are shown."""
     created = run.created
     found = {
-        "Model": plain(created.model_label),
-        "Machine": plain(machine_text(created.machine)) or UNKNOWN,
-        "Driver": plain(created.machine.get("driver", "none")),
+        "Model": without_controls(created.model_label),
+        "Machine": without_controls(machine_text(created.machine)) or UNKNOWN,
+        "Driver": without_controls(created.machine.get("driver", "none")),
     }
     for package in ("tokendyno", "torch", "transformers"):
-        found[package] = plain(created.versions.get(package, "none" if created.versions else UNKNOWN))
+        found[package] = without_controls(created.versions.get(package, "none" if created.versions else UNKNOWN))
     traffic = run.request.traffic
     if traffic is not None:
-        return found | {"Requests": plain(traffic.label) or f"{len(traffic.requests):,} requests"}
+        return found | {"Requests": without_controls(traffic.label) or f"{len(traffic.requests):,} requests"}
     return found | _workload(run, name)
 
 
@@ -383,5 +385,5 @@ def _prompt(run: Snapshot) -> str:
 
 def beginning(text: str) -> str:
     """The beginning of a text, on one line."""
-    line = " ".join(plain(text).split())
+    line = " ".join(without_controls(text).split())
     return line if len(line) <= MAX_TEXT else f"{line[:MAX_TEXT]}..."

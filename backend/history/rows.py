@@ -9,7 +9,7 @@ from tokendyno.backend.errors import UNDECODABLE
 from tokendyno.backend.history.search import Search
 from tokendyno.backend.hosting.limits import Limits
 from tokendyno.backend.hosting.visitor import GUEST, Visitor
-from tokendyno.backend.redact import plain
+from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.row import ArmText
 from tokendyno.backend.runs.store import Store
 
@@ -67,7 +67,7 @@ class Row(msgspec.Struct, frozen=True):
     trials: int = 0
 
 
-class Found(msgspec.Struct, frozen=True):
+class RunList(msgspec.Struct, frozen=True):
     """A page of rows. `total`: rows of all pages; `kept`: runs that the visitor could find at all."""
 
     rows: list[Row]
@@ -83,10 +83,10 @@ class Listing:
     def __init__(self, store: Store, limits: Limits) -> None:
         self._store, self._team = store, limits.mode == "team"
 
-    def find(self, search: Search, visitor: Visitor) -> Found:
+    def find(self, search: Search, visitor: Visitor) -> RunList:
         """One page of the runs that a visitor looks for. InputError if the history cannot be read now."""
         if self._store.path is None:
-            return Found([], 0, 0, 0, search.per_page)
+            return RunList([], 0, 0, 0, search.per_page)
         self._store.settle()
         where, values = search.where()
         scope, mine = self._scope(visitor)
@@ -103,7 +103,7 @@ class Listing:
         places = ", ".join("?" * len(wanted))
         found = self._store.query(f"{_SELECT} WHERE rowid IN ({places}) ORDER BY created DESC, id", wanted)
         rows = [_row(dict(zip(_COLUMNS, one, strict=True)), visitor) for one in found]
-        return Found(self._groups(rows, search, scope, mine), total, kept, search.page, search.per_page)
+        return RunList(self._groups(rows, search, scope, mine), total, kept, search.page, search.per_page)
 
     def _groups(self, rows: list[Row], search: Search, scope: str, mine: dict[str, object]) -> list[Row]:
         """The same rows, those that stand for all trials of an ablation or a sweep with how many these are."""
@@ -167,7 +167,11 @@ class Listing:
 
 def _row(found: dict[str, Any], visitor: Visitor) -> Row:
     """A row as it was read; damage may have left anything in it."""
-    texts = {name: plain(str(found[name])) for name in _COLUMNS if name not in ("created", "verdict", "shared", "arms")}
+    texts = {
+        name: without_controls(str(found[name]))
+        for name in _COLUMNS
+        if name not in ("created", "verdict", "shared", "arms")
+    }
     try:
         arms = msgspec.json.decode(str(found["arms"]) or "[]", type=list[ArmText])
     except UNDECODABLE:

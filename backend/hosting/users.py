@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.files.whole import PRIVATE, write_whole
-from tokendyno.backend.redact import told
+from tokendyno.backend.redact import error_text
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """A user's name. It has no colon, which sets guests apart, and is not empty, which the local user's is."""
@@ -171,7 +171,7 @@ class Users:
         try:
             return msgspec.json.decode(self.path.read_bytes(), type=_File).users
         except UNDECODABLE as error:
-            raise self._unreadable(told(error)) from error
+            raise self._unreadable(error_text(error)) from error
 
     def _unreadable(self, why: str) -> InputError:
         return InputError(f"The file of users {self.path} cannot be read ({why}). Repair it, or move it away.")

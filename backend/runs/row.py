@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from tokendyno.backend.optimizations import titles_text
-from tokendyno.backend.redact import plain
+from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.records import Created
 
 MAX_PROMPT = 600
@@ -121,4 +121,4 @@ def machine_text(machine: Mapping[str, str]) -> str:
 
 def searched(*texts: str) -> str:
     """Texts as they are searched: in lower case, each once, on one line."""
-    return plain(" ".join(filter(None, texts))).casefold().replace("\n", " ")
+    return without_controls(" ".join(filter(None, texts))).casefold().replace("\n", " ")

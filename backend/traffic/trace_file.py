@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.redact import told
+from tokendyno.backend.redact import error_text
 from tokendyno.backend.traffic.requests import MAX_REQUESTS, TrafficRequest, check_request
 
 MAX_TRACE_BYTES = 16 << 20
@@ -52,7 +52,7 @@ def _request(line: bytes, name: str, number: int) -> TrafficRequest:
     try:
         read = msgspec.json.decode(line, type=_Line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{name} cannot be read: {told(error)}. Write a request such as {_EXAMPLE}.") from None
+        raise InputError(f"{name} cannot be read: {error_text(error)}. Write a request such as {_EXAMPLE}.") from None
     drawn = TrafficRequest(read.arrival_s, read.max_new_tokens, read.prompt_tokens, read.prompt, read.token_ids, number)
     check_request(drawn, name)
     return drawn

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tokendyno.backend.redact import plain, redact
+from tokendyno.backend.redact import redact, without_controls
 
 TOKEN = "hf_" + "aBcD3fGh" * 4
 
@@ -56,4 +56,4 @@ def test_leaves_alone(text: str) -> None:
 
 
 def test_control_codes_go_and_line_ends_stay() -> None:
-    assert plain("\x1b[31mred\x1b[0m\n\x1b[2Ja\tb\x07\r\x9b1mc\x7f") == "red\na\tb1mc"
+    assert without_controls("\x1b[31mred\x1b[0m\n\x1b[2Ja\tb\x07\r\x9b1mc\x7f") == "red\na\tb1mc"

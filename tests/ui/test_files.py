@@ -24,7 +24,7 @@ from tokendyno.backend.hosting.users import Users
 from tokendyno.backend.hosting.visitor import LOCAL_USER
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.recordings.format import unpack
-from tokendyno.backend.recordings.shelf import SHIPPED
+from tokendyno.backend.recordings.recorded_runs import SHIPPED
 from tokendyno.ui.files import AT_A_TIME, NO_FILE, Files
 from tokendyno.ui.gate.gate import Gate
 from tokendyno.ui.gate.routes import Hosts

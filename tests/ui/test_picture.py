@@ -7,7 +7,7 @@ from PIL import Image
 
 from tests.browser.stored_runs import EVIL, evil
 from tests.support.runs import created, ended
-from tokendyno.backend.recordings.shelf import shipped_records
+from tokendyno.backend.recordings.recorded_runs import shipped_records
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.views.share import Shared, shared
 from tokendyno.ui.picture import HEIGHT, MARGIN, WIDTH, picture

@@ -17,7 +17,7 @@ from tokendyno.ui.fit.page import FitControls
 from tokendyno.ui.fit.request import read_amounts
 
 
-class Asked(msgspec.Struct):
+class Arrival(msgspec.Struct):
     """What the browser sends: tokens of the context that the answer is for."""
 
     context: int
@@ -28,7 +28,7 @@ def advise_on_fit(fit: FitControls, advise: AdviseControls, pages: gr.Tabs) -> N
 
     def seek(event: gr.EventData, model: object, gpu: object, amounts: object) -> Updates:
         try:
-            context = max(2, msgspec.convert(event._data, Asked).context)
+            context = max(2, msgspec.convert(event._data, Arrival).context)
         except msgspec.ValidationError as error:
             raise InputError("This answer cannot be read. Reload the page.") from error
         card = read_text("The GPU", gpu).strip()

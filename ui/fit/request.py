@@ -23,7 +23,7 @@ class Amounts(msgspec.Struct):
     batch: object = 1
 
 
-class Found(NamedTuple):
+class FitAnswer(NamedTuple):
     """A table, and what was changed of the request: a sentence, or ""."""
 
     fit: Fit
@@ -49,14 +49,14 @@ def write_amounts(context: int | None, batch: int) -> str:
     return msgspec.json.encode(Amounts(context, batch)).decode()
 
 
-def find(bench: Bench, model: object, gpu: object, amounts: object, gpus: object = 1) -> Found:
+def find(bench: Bench, model: object, gpu: object, amounts: object, gpus: object = 1) -> FitAnswer:
     """The table for the values of the controls. A context beyond the model's positions is lowered to them."""
     name = read_text("The model", model).strip()
     card = read_text("The GPU", gpu).strip()
     asked = read_amounts(amounts)
     machine = hardware.detect()
-    kept_bytes = bench.held_bytes  # by workers that would end
-    device = device_of(machine, vram=card) if is_size(card) else device_of(machine, card, held_bytes=kept_bytes)
+    kept_bytes = bench.freeable_bytes  # by workers that would end
+    device = device_of(machine, vram=card) if is_size(card) else device_of(machine, card, freeable_bytes=kept_bytes)
     tokens = None if asked.context is None else read_whole("Context", asked.context)
     sequences, count = read_whole("Batch size", asked.batch), read_whole("GPUs", gpus)
     facts = bench.facts(name)
@@ -64,7 +64,7 @@ def find(bench: Bench, model: object, gpu: object, amounts: object, gpus: object
     if tokens is not None and tokens > facts.max_positions:
         lowered = f"{facts.label} has {facts.max_positions:,} positions: the context of {tokens:,} was lowered to that."
         tokens = facts.max_positions
-    return Found(fit_facts(facts, device, tokens, sequences, count, bench.obstacle(facts)), lowered)
+    return FitAnswer(fit_facts(facts, device, tokens, sequences, count, bench.obstacle(facts)), lowered)
 
 
 def read_taken(event: gr.EventData) -> dict[str, str]:

@@ -8,7 +8,7 @@ import msgspec
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.history.pins import read_pins
-from tokendyno.backend.history.rows import Found, Row
+from tokendyno.backend.history.rows import Row, RunList
 from tokendyno.backend.history.search import read_search, read_zone
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.redact import redact
@@ -56,7 +56,7 @@ class Runs(msgspec.Struct):
     whether they can be taken in from files; `trouble`: what is not being kept at this moment; `notes`: what happened
     to the file since the start."""
 
-    found: Found
+    found: RunList
     kept: bool
     team: bool
     imports: bool

@@ -443,14 +443,14 @@ declare namespace Fit {
 
 declare namespace History {
   interface Runs {
-    found: Found;
+    found: RunList;
     kept: boolean;
     team: boolean;
     imports: boolean;
     trouble: string;
     notes: string;
   }
-  interface Found {
+  interface RunList {
     rows: Row[];
     total: number;
     kept: number;

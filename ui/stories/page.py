@@ -18,7 +18,7 @@ from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, ArmRequest, Request, W
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import NO_RUNS
-from tokendyno.backend.recordings.shelf import shipped_id
+from tokendyno.backend.recordings.recorded_runs import shipped_id
 from tokendyno.backend.stories import Story, first_story, stories, story
 from tokendyno.backend.traffic import Limits
 from tokendyno.backend.traffic.presets import drawn, traffic_presets

@@ -15,7 +15,7 @@ from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware.gpu_specs import find_gpu
 from tokendyno.backend.quality.recipes import worst_recipe
-from tokendyno.backend.recordings.shelf import shipped_firsts
+from tokendyno.backend.recordings.recorded_runs import shipped_firsts
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import Created
 

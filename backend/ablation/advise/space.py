@@ -111,7 +111,7 @@ class Builder:
 
     def __init__(self, bench: Bench, asked: Question, machine: Machine | None = None) -> None:
         self._asked, self._model, self._work, self._limits = asked, asked.model, asked.work, asked.limits
-        self.machine, self._held_bytes = machine or bench.machine(), 0 if machine else bench.held_bytes
+        self.machine, self._freeable_bytes = machine or bench.machine(), 0 if machine else bench.freeable_bytes
         self.facts: ModelFacts = bench.facts(asked.model)
         self._known = set[bytes]()
         self._smallest: Candidate | None = None  # of those that are over a limit
@@ -172,7 +172,7 @@ class Builder:
 
     def checked(self, choices: Mapping[str, str]) -> Checked:
         config = make_config(self._model, choices)
-        return check(config, self.facts, self.machine, self._work, self._held_bytes, self._asked.traffic)
+        return check(config, self.facts, self.machine, self._work, self._freeable_bytes, self._asked.traffic)
 
     def _candidate(self, choices: Mapping[str, str], checked: Checked) -> Candidate:
         rates = peak_rates.of_machine(self.machine, checked.plan.load.dtype)

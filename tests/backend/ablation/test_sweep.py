@@ -9,7 +9,7 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.quality import Quality
 from tokendyno.backend.quality.texts import shipped_texts
-from tokendyno.backend.recordings.shelf import shipped_records
+from tokendyno.backend.recordings.recorded_runs import shipped_records
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.runs.statistics import estimate
 

@@ -93,7 +93,7 @@ def test_the_last_byte_counts(spare_bytes: int, runs: bool) -> None:
     need = judge("random:gpt2").memory.total
     machine = replace(CPU, free_bytes=need + spare_bytes)
     assert (judge("random:gpt2", machine).blocked == ()) is runs
-    held = check(make_config("random:gpt2", {}), facts("random:gpt2"), machine, SHORT, held_bytes=1)
+    held = check(make_config("random:gpt2", {}), facts("random:gpt2"), machine, SHORT, freeable_bytes=1)
     assert held.blocked == ()
 
 

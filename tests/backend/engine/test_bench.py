@@ -188,11 +188,11 @@ def test_two_models_that_do_not_fit_together_take_turns(bench: Bench, monkeypatc
     """Room for one and a half arms: each load finds the other arm's process gone."""
     finish(bench, {})
     bench.pool.drop("B")  # of an earlier test: two workers can hold more than was predicted for two arms
-    one = max(bench.check(request({}))["A"].memory.total, bench.pool.slots["A"].held_bytes[HOST])
+    one = max(bench.check(request({}))["A"].memory.total, bench.pool.slots["A"].freeable_bytes[HOST])
     room = one * 3 // 2
 
     def small() -> Machine:
-        held = bench.pool.held_bytes(HOST)
+        held = bench.pool.freeable_bytes(HOST)
         return replace(detect(), gpus=(), free_bytes=max(0, room - held))
 
     monkeypatch.setattr(bench, "machine", small)

@@ -44,9 +44,9 @@ def test_ready_and_death_are_recorded_and_others_letters_are_ignored(plan: Plan)
 
 def test_memory_is_counted_by_device_over_all_slots(plan: Plan) -> None:
     pool = of(SCRIPTED)
-    pool.take("A", plan).held_bytes = {HOST: 3, 0: 5}
-    pool.take("B", plan).held_bytes = {0: 7}
-    assert [pool.held_bytes(device) for device in (HOST, 0, 1)] == [3, 12, 0]
+    pool.take("A", plan).freeable_bytes = {HOST: 3, 0: 5}
+    pool.take("B", plan).freeable_bytes = {0: 7}
+    assert [pool.freeable_bytes(device) for device in (HOST, 0, 1)] == [3, 12, 0]
 
 
 def test_spares_are_given_up_after_repeated_failures_until_one_starts(

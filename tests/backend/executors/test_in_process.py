@@ -63,7 +63,7 @@ def test_two_arms_generate_the_tokens_of_two_subprocesses(bench: Bench, warm_ben
         assert there.arms[name].finished.memory_label == "resident memory of the worker (RSS)"
     for arm in here.created.arms:
         assert any("memory is not separable" in verdict.reason for verdict in arm.verdicts)
-    assert bench.pool.pids == [] and bench.pool.held_bytes(-1) >= 0
+    assert bench.pool.pids == [] and bench.pool.freeable_bytes(-1) >= 0
 
 
 def test_a_cancel_stops_at_a_token_and_the_same_worker_runs_again(bench: Bench) -> None:

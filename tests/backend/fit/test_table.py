@@ -105,7 +105,7 @@ def test_this_machine_is_measured_by_what_is_free() -> None:
     gpu = find("pocket", machine=H200)
     assert gpu.device.name == "NVIDIA H200" and gpu.device.memory_bytes == 139 * GIB
     assert find("pocket", THIS, machine=H200).device == gpu.device
-    assert device_of(H200, held_bytes=GIB).memory_bytes == 140 * GIB
+    assert device_of(H200, freeable_bytes=GIB).memory_bytes == 140 * GIB
 
 
 def test_a_folder_with_nothing_but_a_config_is_enough(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tokendyno.backend.cli.main import main
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.library import commands
 from tokendyno.backend.library.results import RunResult
-from tokendyno.backend.recordings.shelf import shipped_records
+from tokendyno.backend.recordings.recorded_runs import shipped_records
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.views.document import document
 

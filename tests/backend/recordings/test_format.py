@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.runs import arm_records, created, ended
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.recordings import shelf
+from tokendyno.backend.recordings import recorded_runs
 from tokendyno.backend.recordings.format import (
     MAX_DICTIONARY_BYTES,
     MAX_UNPACKED_BYTES,
@@ -21,7 +21,13 @@ from tokendyno.backend.recordings.format import (
     unpack,
     write_recording,
 )
-from tokendyno.backend.recordings.shelf import import_records, import_run, shipped_id, shipped_names, shipped_records
+from tokendyno.backend.recordings.recorded_runs import (
+    import_records,
+    import_run,
+    shipped_id,
+    shipped_names,
+    shipped_records,
+)
 from tokendyno.backend.runs import history_file
 from tokendyno.backend.runs import store as store_module
 from tokendyno.backend.runs.log import RunLog
@@ -150,7 +156,7 @@ def test_an_import_into_a_history_that_is_locked_says_so(tmp_path: Path, monkeyp
 
 
 def test_shipped_runs_open_by_their_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf, "SHIPPED", tmp_path)
+    monkeypatch.setattr(recorded_runs, "SHIPPED", tmp_path)
     write_recording(tmp_path / "one.dyno", RUN)
     (tmp_path / "torn.dyno").write_bytes(WHOLE[:-20])
     log = RunLog(Store(None), shipped_records)

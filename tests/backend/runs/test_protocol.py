@@ -10,7 +10,7 @@ import random
 import pytest
 
 from tokendyno.backend.config import LEAST_PAIRS, MOST_PAIRS
-from tokendyno.backend.recordings.shelf import shipped_id, shipped_records
+from tokendyno.backend.recordings.recorded_runs import shipped_id, shipped_records
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.runs.statistics import Estimate, estimate
 from tokendyno.backend.runs.summary import Outcome, outcome_of

@@ -15,7 +15,7 @@ from tokendyno.backend.cli.story import story_blocks
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import resolve
-from tokendyno.backend.recordings.shelf import SHIPPED, shipped_id, shipped_names, shipped_records
+from tokendyno.backend.recordings.recorded_runs import SHIPPED, shipped_id, shipped_names, shipped_records
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.stories import first_story, stories, story
 from tokendyno.backend.views.story_number import story_number

@@ -8,7 +8,7 @@ import pytest
 
 from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.terminal import console_of, drawn
-from tokendyno.backend.recordings.shelf import shipped_names, shipped_records
+from tokendyno.backend.recordings.recorded_runs import shipped_names, shipped_records
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.views.batch_live import batch_head
 from tokendyno.backend.views.document import document_of

@@ -9,7 +9,7 @@ from tests.support.kept_runs import made, run_on
 from tests.support.runs import arm_records, created, encoder, ended, passes
 from tests.support.small_runs import begun, fill
 from tokendyno.backend.messages import GraphCode, Proved, decode_event, encode
-from tokendyno.backend.recordings.shelf import shipped_records
+from tokendyno.backend.recordings.recorded_runs import shipped_records
 from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.views.live import first_clause

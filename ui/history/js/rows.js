@@ -73,7 +73,7 @@ function lineOfRun(id) {
   return [...find('.td-runs').querySelectorAll('tr')].find(one => one.dataset.run === id);
 }
 
-/** A form that is open stays at its run, with what was typed. @param {History.Found} found @param {boolean} team */
+/** A form that is open stays at its run, with what was typed. @param {History.RunList} found @param {boolean} team */
 export function showRows(found, team) {
   const box = find('.td-runs'), focused = focusWithin(box), table = el('table'), form = box.querySelector('.td-edit');
   const focus = focused?.closest('tr') ? [focused.closest('tr').dataset.run, focused.dataset.pin || focused.className] : null;
@@ -95,7 +95,7 @@ export function showRows(found, team) {
   }
 }
 
-/** @param {History.Found} found */
+/** @param {History.RunList} found */
 export function showCount(found) {
   const first = found.page * found.per_page, last = first + found.rows.length, filtered = FIELDS.some(key => state[key]);
   const all = found.total === 1 ? '1 run' : count(found.total) + ' runs';
@@ -116,7 +116,7 @@ export function showEmpty(reply) {
   setText(box, text);
 }
 
-/** @param {History.Found} found */
+/** @param {History.RunList} found */
 export function showPages(found) {
   const nav = find('.td-pages'), pages = Math.ceil(found.total / found.per_page), at = found.page + 1;
   nav.hidden = pages < 2 && at === 1;
