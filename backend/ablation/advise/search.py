@@ -4,8 +4,9 @@ The logarithm of what is wished for (seconds a token, bytes) is a sum of what ea
 choices is worth beside that, and of a rest of each arm. A prediction is one more feature, whose weight is learned: a
 wrong one is found out. A trial adds noise of its own, and noise that it shares with the trials just before and after it
 in the same place, as on a machine that others use; how much there is of both is learned too. Expected improvement for
-each second that a trial takes chooses the next arm. (Rasmussen and Williams, Gaussian Processes for Machine Learning,
-chapters 2 and 5; Jones, Schonlau and Welch, Efficient global optimization, 1998.)
+what a trial takes of the seconds or the runs that are left, whichever are scarcer, chooses the next arm. (Rasmussen and
+Williams, Gaussian Processes for Machine Learning, chapters 2 and 5; Jones, Schonlau and Welch, Efficient global
+optimization, 1998.)
 """
 
 import math
@@ -138,27 +139,27 @@ class Search:
         return Posterior(level + self._mean + weights.T @ down, self._prior, weights)
 
     def propose(
-        self, known: Posterior, tried: Sequence[str], admissible: Sequence[str], costs_s: Mapping[str, float]
+        self, known: Posterior, tried: Sequence[str], admissible: Sequence[str], costs: Mapping[str, float]
     ) -> str | None:
-        """The unmeasured arm with the largest expected improvement for each second it takes; None where no arm is
-        expected to gain `LEAST_GAIN`. `tried`: arms that were measured; `admissible`: those of them that may win;
-        `costs_s`: seconds of a trial of each arm that may be proposed."""
-        if not costs_s:
+        """The unmeasured arm with the largest expected improvement for what it costs; None where no arm is expected to
+        gain `LEAST_GAIN`. `tried`: arms that were measured; `admissible`: those of them that may win; `costs`: of a
+        trial of each arm that may be proposed, in any unit."""
+        if not costs:
             return None
         mean, deviation = (
-            {name: values[self.index[name]] for name in costs_s} for values in (known.mean, known.deviation)
+            {name: values[self.index[name]] for name in costs} for values in (known.mean, known.deviation)
         )
         best = min((known.mean[self.index[name]] for name in admissible), default=math.inf)
         if best == math.inf:  # nothing that was measured may win: the most promising arm
-            return min(costs_s, key=lambda name: mean[name] - deviation[name])
+            return min(costs, key=lambda name: mean[name] - deviation[name])
         worked = {choice for name in tried for choice in self._choices[name]}
         gains = {
             name: _improvement(best - mean[name], deviation[name])
             * WORKS ** len(self._choices[name] - worked)
             * self._chance[name]
-            for name in costs_s
+            for name in costs
         }
-        return max(costs_s, key=lambda name: gains[name] / costs_s[name]) if max(gains.values()) >= LEAST_GAIN else None
+        return max(costs, key=lambda name: gains[name] / costs[name]) if max(gains.values()) >= LEAST_GAIN else None
 
 
 def _improvement(gain: float, deviation: float) -> float:

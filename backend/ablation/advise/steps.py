@@ -304,7 +304,9 @@ class Steps:
             }
             if expected is None:
                 return None
-            if (found := search.propose(expected, [*now.measured, *pending], now.able, costs)) is not None:
+            a_run_s = max(budget_s - self.spent_s, 0.0) / max(self.most_runs - self.runs, 1)  # where runs are scarcer
+            shares = {name: max(cost_s, a_run_s) for name, cost_s in costs.items()}
+            if (found := search.propose(expected, [*now.measured, *pending], now.able, shares)) is not None:
                 return self.space.arms[found]
             if now.leader is None or now.leader in self._widened:
                 return None

@@ -31,9 +31,10 @@ STRONG = -0.8
 
 class Planted:
     """A builder of a space of 60 to 240 arms over four or five axes. `times_s`: of each arm. What is predicted is wrong
-    on purpose: worse where a choice gains."""
+    on purpose: worse where a choice gains. `slow_s`: what a trial of an arm takes that has one of a quarter of the
+    choices; others take a second."""
 
-    def __init__(self, seed: int, noise: Noise = QUIET) -> None:
+    def __init__(self, seed: int, noise: Noise = QUIET, slow_s: float = 1.0) -> None:
         random = self._random = np.random.default_rng(seed)
         self._noise, self._drift = noise, 0.0
         while True:
@@ -45,9 +46,11 @@ class Planted:
         pairs = [(a, b) for a, b in itertools.combinations(choices, 2) if a[0] != b[0]]
         strong = pairs[random.integers(len(pairs))]
         worth |= {one: abs(random.normal(0.1, 0.05)) for one in strong}
+        slow = np.random.default_rng(10_000 + seed)
+        seconds = {one: slow_s if slow.random() < 0.25 else 1.0 for one in choices}
         beside = {pair: random.normal(0, 0.15) for pair in pairs if random.random() < 0.15} | {strong: STRONG}
         wrong = {one: random.normal(0, 0.2) - worth[one] for one in choices}
-        self.times_s: dict[str, float] = {}
+        self.times_s, self._spent_s = dict[str, float](), dict[str, float]()
         arms = {}
         for combined in itertools.product(*(range(size) for size in sizes)):
             has = [(axis, choice) for axis, choice in enumerate(combined) if choice]
@@ -55,6 +58,7 @@ class Planted:
             told = {f"axis{axis}": str(choice) for axis, choice in has}
             arm = Candidate(told, "", 1e-6 * math.exp(sum(wrong[one] for one in has)), 1 << 30)
             self.times_s[arm.name] = 0.01 * math.exp(log)
+            self._spent_s[arm.name] = max([1.0, *(seconds[one] for one in has)])
             arms[arm.name] = arm
         base = arms[""]
         self.space = Space("latency", base, arms)
@@ -66,8 +70,9 @@ class Planted:
         """Likewise."""
         return 0
 
-    def trial(self, step: Step, spent_s: float = 1.0, node: str = "", slower: float = 1.0) -> Trial:
-        """What a trial of an arm would come to, in a place that is that much slower."""
+    def trial(self, step: Step, spent_s: float = 0.0, node: str = "", slower: float = 1.0) -> Trial:
+        """What a trial of an arm would come to, in a place that is that much slower. `spent_s`: other than its
+        own."""
         random, noise = self._random, self._noise
         self._drift = KEPT * self._drift + random.normal(0, noise.drift * math.sqrt(1 - KEPT**2))
         off = random.normal(0, noise.own) + self._drift
@@ -75,4 +80,14 @@ class Planted:
             off += random.exponential(noise.burst)
         step_s = slower * self.times_s[step.arm.name] * math.exp(off)
         times_s = [0.1, step_s, step_s]
-        return Trial(step.arm.name, step.round, times_s, 0.1, 1 << 30, None, [], node=node, spent_s=spent_s)
+        return Trial(
+            step.arm.name,
+            step.round,
+            times_s,
+            0.1,
+            1 << 30,
+            None,
+            [],
+            node=node,
+            spent_s=spent_s or self._spent_s[step.arm.name],
+        )
