@@ -17,7 +17,7 @@ from tokendyno.backend.cli.terminal import Block, Column, Line, Table
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.history.history import History
 from tokendyno.backend.history.pins import Pin, SideBySide, read_pins
-from tokendyno.backend.history.rows import Found, Row
+from tokendyno.backend.history.rows import Row, RunList
 from tokendyno.backend.history.search import MAX_PAGE, read_search
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL_USER
@@ -175,7 +175,7 @@ _COLUMNS = (
 )
 
 
-def _rows_blocks(found: Found) -> list[Block]:
+def _rows_blocks(found: RunList) -> list[Block]:
     """A line for each run with its verdict under it, and how many there are."""
     if not found.kept:
         return [["No run is kept yet. `tokendyno compare` makes one, and so does Run on the page."]]
