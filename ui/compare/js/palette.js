@@ -79,5 +79,10 @@ window.addEventListener('tokendyno-palette', (event) => {
   search.focus();
   askCosts();
 });
-const again = afterPress(list, show);
+/** Draw the list anew, with the focus where it was: on an entry, or in the field. */
+const again = afterPress(list, () => {
+  const at = [...list.querySelectorAll('.td-entry')].findIndex((one) => one === document.activeElement);
+  show();
+  /** @type {HTMLElement | undefined} */ (list.querySelectorAll('.td-entry')[at])?.focus({ preventScroll: true });
+});
 watch('value', () => { if (dialog.open) again(); });
