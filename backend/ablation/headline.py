@@ -74,7 +74,7 @@ def _but(step: StepResult) -> str:
 def _beside(others: Sequence[PointResult]) -> str:
     names = " or ".join(settings_title(one.settings) for one in others[:2])
     more = f" and {len(others) - 2} more" if len(others) > 2 else ""
-    return f" (not told from {names}{more})" if others else ""
+    return f" (no clear difference from {names}{more})" if others else ""
 
 
 def _rate(value: float) -> tuple[str, str]:

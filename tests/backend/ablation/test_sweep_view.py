@@ -26,7 +26,7 @@ def test_lines_run_over_the_size_with_intervals_and_one_for_each_choice(tmp_path
     found = view(tmp_path)
     assert found.course.sentence.startswith("Stopped after 16 of 19 runs")
     assert found.headline.startswith("Least time per token: Batch size: 1, Dtype: float32, 8.96 ms (")
-    assert "(not told from Batch size: 1, Dtype: float32" in found.headline
+    assert "(no clear difference from Batch size: 1, Dtype: float32" in found.headline
     assert "Least memory: Batch size: 1, Dtype: bf" in found.headline
     assert (found.horizontal, found.places, found.numbers) == ("Batch size", ["1", "4", "16"], True)
     time, rate, *_ = found.charts
