@@ -21,13 +21,13 @@ pytestmark = [
 
 ON_ONE = """
 import sys
-if "tokendyno.backend.worker" in sys.orig_argv:
+if any(word.startswith("tokendyno.backend.worker") for word in sys.orig_argv):
     from transformers.integrations import accelerate
     accelerate.infer_auto_device_map = lambda *args, **kwargs: {"": 0}
 """
 ONE_LAYER_ELSEWHERE = """
 import sys
-if "tokendyno.backend.worker" in sys.orig_argv:
+if any(word.startswith("tokendyno.backend.worker") for word in sys.orig_argv):
     from tokendyno.backend.worker.load import loader
     plain = loader.load_as_checkpoint
     def spread(*args):

@@ -191,7 +191,7 @@ def test_a_card_that_nothing_was_swept_on_measures_and_keeps_what_it_found(
     monkeypatch.setattr(settings, "CHOSEN", {})
     monkeypatch.setattr(kernels.settings, "measured", lambda ways, run: pytest.fail("measured again"))
     assert torch.equal(Maker(model, 60)(prompt(9)), expected)
-    assert chosen == settings.CHOSEN
+    assert settings.CHOSEN.items() <= chosen.items()  # what the check at warm-up alone asked for is not asked again
 
 
 @pytest.mark.parametrize(("megabytes", "expected"), [(256, "slower alone"), (1, "faster alone")])
@@ -254,7 +254,7 @@ def test_captured_batches_with_the_kernels_have_the_texts_of_generate(
     monkeypatch.setattr(kernels.settings, "measured", lambda ways, run: pytest.fail("measured again"))
     settings.CHOSEN.clear()
     assert torch.equal(Maker(model, 60)(asked), expected)
-    assert chosen == settings.CHOSEN
+    assert settings.CHOSEN.items() <= chosen.items()  # what the check at warm-up alone asked for is not asked again
     for way in settings.TILES:
         settings.CHOSEN.update({key: (way, took_us) for key, (_, took_us) in chosen.items() if way in took_us})
         assert torch.equal(Maker(model, 60)(asked), expected), way

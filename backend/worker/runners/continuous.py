@@ -1,5 +1,6 @@
 """Continuous batching: transformers' own, driven step by step, so that each step and its reasons can be read."""
 
+import gc
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -219,9 +220,10 @@ def new_manager(
 
 
 def close_manager(model: LoadedModel, manager: Any) -> None:
-    """Free the pages and give the model its own attention back."""
+    """Free the pages and the graphs, and give the model its own attention back."""
     manager.batch_processor = None
     if manager._original_attn_impl is not None:
         model.model.set_attn_implementation(manager._original_attn_impl)
         manager._original_attn_impl = None
     manager.destroy()
+    gc.collect()  # it refers to itself: a graph that a later collection destroys during a capture ends the process

@@ -75,7 +75,7 @@ class Bed:
             kernels="local",
             kernels_path=str(kernel_packages.BUNDLED),
             projections="fused",
-            experts=TRITON if "num_local_experts" in json.loads(config) else None,
+            experts=TRITON if json.loads(config).keys() & {"num_local_experts", "num_experts"} else None,
             kernels_rows=json.loads(config)["model_type"] in ("gpt2", "phi3"),
         )
         if quantization == "none":

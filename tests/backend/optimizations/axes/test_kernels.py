@@ -62,7 +62,11 @@ def test_whole_layers_run_where_kernels_compute_the_experts_too(model: str, expe
         ("llama", {}, {"RMSNorm"}),  # `fuse` offers the others
         ("phi3", {}, {"DecoderLayer", "RotaryEmbedding", "RMSNorm"}),
         ("olmo2", {"projections": "fused"}, {"DecoderLayer", "RMSNorm"}),
-        ("gemma3_text", {"projections": "fused"}, {"DecoderLayerOfGemma", "TypedRotaryEmbedding", "OffsetRMSNorm"}),
+        (
+            "gemma3_text",
+            {"projections": "fused"},
+            {"DecoderLayerWithAnglesFirst", "TypedRotaryEmbedding", "OffsetRMSNorm"},
+        ),
         ("gemma3n_text", {"projections": "fused"}, set()),
         ("qwen2_moe", {"projections": "fused", "experts": "triton"}, {"DecoderLayer", "RotaryEmbedding", "RMSNorm"}),
         # the gate of whose shared expert kernels read dense only
@@ -78,7 +82,7 @@ def test_layers_are_named_where_the_worker_offers_them(
 ) -> None:
     names = (
         "DecoderLayer",
-        "DecoderLayerOfGemma",
+        "DecoderLayerWithAnglesFirst",
         "RMSNorm",
         "OffsetRMSNorm",
         "RotaryEmbedding",

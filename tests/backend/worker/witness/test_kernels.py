@@ -122,7 +122,7 @@ def test_on_a_gpu_each_norm_launches_a_kernel_of_its_own_in_each_pass(
     """Where kernels compute whole layers, in the prompt's pass."""
     monkeypatch.setattr(witness, "own_names", lambda packages: {"ours::norm", "norm_kernel"})
     if whole:
-        replaced.append(Layer("DecoderLayerOfGemma", "ours", "local", "package"))
+        replaced.append(Layer("DecoderLayerWithAnglesFirst", "ours", "local", "package"))
     found = find("kernels", observed(counted(6, norm_kernel_early=kernels - 1, norm_kernel=1), device="cuda"))
     assert found.reached == len(replaced) - silent
 

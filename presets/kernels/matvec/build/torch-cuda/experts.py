@@ -583,7 +583,7 @@ def up(
     """The activations of the chosen experts, as (codes, unit). logits, beside: see `selected`. Gate and up alternate
     where there are biases."""
     (_, rows, columns), per, bias = sizes(part[0]), per_word(part[0]), part[2]
-    how = dict(tuned or settings.for_experts(per, columns, False))
+    how = dict(tuned or settings.for_experts(per, columns, False, routing.top))
     unit_out = BLOCK if how["R"] * how["num_warps"] % (2 * BLOCK) == 0 else 8
     found = buffers(routing.top, rows // 2, per, unit_out, unit.device)
     programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * how["num_warps"]))

@@ -101,8 +101,8 @@ class DecoderLayer(nn.Module):
         return _computed(self, own, hidden_states, past_key_values, position_embeddings)
 
 
-class DecoderLayerOfGemma(nn.Module):
-    """The same for Gemma 2 and 3, whose layers take other arguments."""
+class DecoderLayerWithAnglesFirst(nn.Module):
+    """The same for Gemma 2 and 3 and Mixtral, whose layers take the angles as second argument."""
 
     can_torch_compile = True
     has_backward = False

@@ -225,14 +225,17 @@ def for_nibbles(rows: int, columns: int, gated: bool) -> Settings:
 
 
 def for_experts(per: int, columns: int, down: bool, top: int = 4) -> Settings:
-    """Of `experts`, in the shape of gpt-oss-20b, of gate and up for each slot; of dense rows of another length as many
-    as give a warp about as much to load at once. per: weights in a word of 32 bits."""
+    """Of `experts`, in the shapes of gpt-oss-20b and, dense, of Qwen3-30B-A3B, of gate and up for each slot; of dense
+    rows of another length as many as give a warp about as much to load at once. per: weights in a word of 32 bits."""
     of_slots = max(4, triton.next_power_of_2(top))  # a warp for each, if not more
     if per != 8:
         chunks = triton.cdiv(columns, per * 128)
         if down:
             rows = next(rows for rows in (4, 2, 1) if rows * chunks <= 12 or rows == 1)
-            return {"R": rows, "num_warps": of_slots, "STAGES": 1, "CTAS": ONCE}
+            short = {"STAGES": 2, "CTAS": 264} if per == 2 and 2 <= chunks <= 3 else {"STAGES": 1, "CTAS": ONCE}
+            return {"R": rows, "num_warps": of_slots, **short}
+        if per == 2 and 4 <= chunks <= 8:
+            return {"R": 4, "num_warps": 4, "STAGES": 1, "CTAS": max(1, 264 // top)}
         return {"R": 4 if chunks <= 12 else 2, "num_warps": 4 if chunks <= 12 else 8, "STAGES": 1, "CTAS": ONCE}
     if down:
         return {"R": 4, "num_warps": of_slots, "STAGES": 3, "CTAS": 360}
