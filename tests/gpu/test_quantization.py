@@ -101,8 +101,7 @@ def pocket_where_mxfp4_runs() -> LoadPlan:
 
 def test_mxfp4_stays_quantized_and_answers_as_its_unpacked_self() -> None:
     """The same random blocks, once through the kernels and once dequantized. A router that is rounded otherwise sends a
-    token to other experts, and what attends to it differs too: texts are short, and few may differ by more than roundings
-    make."""
+    token to other experts, and what attends to it differs too: texts are short, and few may differ by more."""
     import torch
 
     from tokendyno.backend.worker.load.device import Observed
