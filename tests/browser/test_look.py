@@ -22,10 +22,12 @@ def test_one_screen_shows_choices_verdict_and_texts_and_an_edit_dims_it(open_pag
     user = open_page("?run=two&__theme=light", 1440, 900)
     user.wait_over("two")
     above = 0.0
-    for selector in ("#run", "#arm-a", ".td-answer", ".td-tiles", ".td-texts", ".td-tools"):
+    for selector in ("#run", "#arm-a", ".td-answer", ".td-texts", ".td-tools"):
         box = user.page.locator(selector).bounding_box()
         assert above <= box["y"] and box["y"] + box["height"] <= 900, (selector, box)
         above = box["y"]
+    charts, tiles = (user.page.locator(selector).bounding_box() for selector in (".td-stage", ".td-tiles"))
+    assert charts["y"] < 800 and charts["y"] + charts["height"] <= tiles["y"]
     for width in (1440, 1024, 768, 390):
         user.page.set_viewport_size({"width": width, "height": 900})
         user.wait(

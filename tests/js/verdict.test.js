@@ -1,11 +1,19 @@
-// The scale of the verdict card has the figures of its sentence.
+// The scale of the verdict card has the figures of its sentence, and the card those of an arm from its first token on.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { scaled } from '../../ui/live/js/verdict.js';
+import { scaled, tileSoFar } from '../../ui/live/js/verdict.js';
 
 test('an arm that takes 2x the time has its pairs around 2, not around 0.5', () => {
   const slower = { pairs: [0.5, 0.4], ratio: 0.5, low: 0.4, high: 0.8 };
   assert.deepEqual(scaled({ ...slower, tail: 'the time of float32' }), { pairs: [2, 2.5], ratio: 2, low: 1.25, high: 2.5 });
   assert.deepEqual(scaled({ ...slower, tail: '' }), slower);
+});
+
+test('a figure that only arm A has so far stands beside a dash', () => {
+  const arm = value => ({ tiles: [{ key: 'latency', label: 'Time per token, mean', value, unit: 'ms', note: '' }] });
+  const tile = { title: 'Time per token, mean', a: '9.06', b: '\u2013', unit: 'ms', note: '' };
+  assert.deepEqual(tileSoFar('latency', [arm('9.06'), { tiles: [] }]), tile);
+  assert.deepEqual(tileSoFar('latency', [arm('9.06'), arm('n/a')]), tile);
+  assert.equal(tileSoFar('latency', [arm('n/a'), { tiles: [] }]), null);
 });

@@ -82,7 +82,7 @@ TEMPLATE = f"""{VERDICT}  <p class="td-head">
 {FILE_LINKS}</p>
 <div class="td-stage">
   <div class="td-plot" role="group" aria-label="Charts of token latency, memory and KV cache for arms A and B;
- the figures above give the same data as numbers"></div>
+ the figures on this page give the same data as numbers"></div>
   <div class="td-fresh" aria-hidden="true"></div>
   <div class="td-moments" aria-hidden="true"></div>
   <p class="td-noted" aria-hidden="true" hidden></p>

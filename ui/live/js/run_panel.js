@@ -102,7 +102,7 @@ export function makeRunPanel({ page, empty, run: runButton, code, links = true, 
 
   /** @param {boolean} waits for the first pair, so that there is only a sentence */
   function showCard(waits) {
-    card.take(head.card, waits ? find('.td-sentence').textContent : '');
+    card.take(head.card, waits ? find('.td-sentence').textContent : '', page === 'compare' ? head.arms : []);
     find('.td-verdict').classList.toggle('td-carded', Boolean(head.card) || waits);
     setText(find('.td-sure'), head.card ? head.card.confidence : '');
   }

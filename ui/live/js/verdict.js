@@ -19,13 +19,17 @@ export function makeCard(box, act) {
   let shown = null;
   next.addEventListener('click', () => { if (act && shown?.next) act(shown.next); });
 
-  /** `underway`: what is being done as long as there is nothing to compare. @param {Live.Card | null} card @param {string} underway */
-  function take(card, underway = '') {
+  /**
+   * As long as there is nothing to compare, the card says what is being done, beside the figures that are known so far.
+   * @param {Live.Card | null} card @param {string} underway @param {Pick<Live.ArmHead, 'tiles'>[]} arms
+   */
+  function take(card, underway = '', arms = []) {
     shown = card;
     box.hidden = !card && !underway;
     if (!card) {
       box.className = 'td-answer td-waiting';
       setText(lead, underway);
+      figures.replaceChildren(...FIRST.map(key => tileSoFar(key, arms)).filter(tile => tile !== null).map(figureOf));
       return;
     }
     box.className = 'td-answer ' + card.tone + (card.decided ? ' td-decided' : '');
@@ -74,6 +78,17 @@ export function makeCard(box, act) {
   }
 
   return { take, clear: () => take(null) };
+}
+
+const FIRST = ['latency', 'rate', 'ttft', 'memory'];
+
+// A figure of both arms as far as it is known, '–' where it is not yet; null where no arm has it.
+/** @param {string} key @param {Pick<Live.ArmHead, 'tiles'>[]} arms @returns {Live.CardTile | null} */
+export function tileSoFar(key, arms) {
+  const tiles = arms.map(arm => arm.tiles.find(tile => tile.key === key)), known = tiles.find(tile => tile && tile.value !== 'n/a');
+  if (!known || arms.length !== 2) return null;
+  const [a, b] = tiles.map(tile => (tile && tile.value !== 'n/a' ? tile.value : '\u2013'));
+  return { title: known.label, a, b, unit: known.unit, note: '' };
 }
 
 // What stands on the scale: time of A / time of B, or the inverse where the sentence says that B takes longer.
