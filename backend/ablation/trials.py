@@ -61,22 +61,22 @@ class Admitted:
     @property
     def said(self) -> dict[tuple[str, str, str], str]:
         """Level, axis and reason of every verdict, each once, with the first arm of which it was said."""
-        found = dict[tuple[str, str, str], str]()
+        arms = dict[tuple[str, str, str], str]()
         for arm, verdicts in self.verdicts.items():
             for verdict in verdicts:
-                found.setdefault((verdict.level, verdict.axis, verdict.reason), arm)
-        return found
+                arms.setdefault((verdict.level, verdict.axis, verdict.reason), arm)
+        return arms
 
 
 def admit(bench: Bench, model: str, points: Sequence[Point]) -> Admitted:
     """Check every arm before any is run, each once."""
-    found = Admitted()
+    admitted = Admitted()
     for name, point in {point.name: point for point in points}.items():
         checked = bench.check(Request(model, [ArmRequest("A", point.choices)], point.workload, point.traffic))["A"]
-        found.planned[name], found.verdicts[name] = dict(checked.planned), list(checked.verdicts)
+        admitted.planned[name], admitted.verdicts[name] = dict(checked.planned), list(checked.verdicts)
         if checked.blocked:
-            found.refused[name] = " ".join(verdict.reason for verdict in checked.blocked)
-    return found
+            admitted.refused[name] = " ".join(verdict.reason for verdict in checked.blocked)
+    return admitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def reading_tasks(
 def perform(
     bench: Bench, tasks: Sequence[Task], journal: Journal, follow: Follow, visitor: Visitor = LOCAL_USER
 ) -> None:
-    """Run one after the other. Raises Stopped where a run was cancelled, and TrialFailed where one failed."""
+    """Run tasks one after the other. Raises Stopped where a run was cancelled, and TrialFailed where one failed."""
     for task in tasks:
         run = bench.runs.get(bench.submit(task.request, visitor))
         assert run is not None
@@ -151,18 +151,19 @@ def run_of(bench: Bench, done: Done) -> Run:
 
 
 def keep(task: Task, run: Run, journal: Journal, node: str = "", spent_s: float | None = None) -> None:
-    """Note what a run came to. `node`: where it ran, "" for here; `spent_s`: what is charged for it, else how long it
-    took. Raises Stopped and TrialFailed."""
+    """Put what a run came to into the journal. `node`: where it ran, "" for here; `spent_s`: what is charged for it;
+    None: how long it took. Raises Stopped and TrialFailed."""
     if run.status == "cancelled":
         raise Stopped
     if run.status != "done":
         raise TrialFailed(f"{task.what}: {run.message}", run.bad_input)
-    found = _cost(run, task.arm) if task.round is None else _trial(run, task.arm, task.round, node)
-    journal.add(found if spent_s is None else msgspec.structs.replace(found, spent_s=spent_s))
+    line = _cost(run, task.arm) if task.round is None else _trial(run, task.arm, task.round, node)
+    journal.add(line if spent_s is None else msgspec.structs.replace(line, spent_s=spent_s))
 
 
 def order(points: Sequence[T], number: int) -> list[T]:
-    """Every other round takes the one before it backwards, so that drift favours none; pairs begin with another arm."""
+    """The order of a round: every other one takes the one before it backwards, so that drift favours no arm, and each
+    such pair of rounds begins with another arm."""
     first = number // 2 % len(points)
     turned = [*points[first:], *points[:first]]
     return turned[::-1] if number % 2 else turned
@@ -170,16 +171,16 @@ def order(points: Sequence[T], number: int) -> list[T]:
 
 def _cost(run: Run, arm: str) -> Cost:
     snapshot = run.snapshot()
-    found = whole_reading(snapshot)
-    assert found is not None and found.difference is not None
-    one, apart = found.difference, [nats for score in snapshot.arms["B"].scores for nats in score.kl_nats]
+    reading = whole_reading(snapshot)
+    assert reading is not None and reading.difference is not None
+    difference, kl_nats = reading.difference, [nats for score in snapshot.arms["B"].scores for nats in score.kl_nats]
     return Cost(
         arm,
-        one.kl_nats,
-        one.top1_agreement,
-        one.perplexity_ratio,
-        "" if is_random(snapshot) else cost_of(one),
-        mean_interval(apart),
+        difference.kl_nats,
+        difference.top1_agreement,
+        difference.perplexity_ratio,
+        "" if is_random(snapshot) else cost_of(difference),
+        mean_interval(kl_nats),
         finer_arm(snapshot) == "B",
         run.elapsed_s,
     )
@@ -191,7 +192,7 @@ def _trial(run: Run, arm: str, number: int, node: str) -> Trial:
     doubtful: dict[str, str] = {row.finding.axis: row.status for row in run.ledger("A") if row.status in DOUBTFUL}
     gpu, began = run.created.machine.get("uuid", ""), start_of(series, True)
     start_s = began.total_s if began is not None and began.before != "loaded" else None
-    found = Trial(
+    trial = Trial(
         arm,
         number,
         series.latency_s,
@@ -206,10 +207,10 @@ def _trial(run: Run, arm: str, number: int, node: str) -> Trial:
         start_s=start_s,
     )
     if run.request.traffic is None:
-        return found
+        return trial
     served = run.snapshot().batch_summaries["A"]
     first_s, token_s = served.ttft.median_s or 0.0, served.token.median_s
     times_s = [first_s] if token_s is None else [first_s, token_s]
     return msgspec.structs.replace(
-        found, latency_s=times_s, ttft_s=first_s, useful_tokens_s=served.useful_tokens_s, ids=[]
+        trial, latency_s=times_s, ttft_s=first_s, useful_tokens_s=served.useful_tokens_s, ids=[]
     )

@@ -39,6 +39,7 @@ def test_a_stored_ablation_is_a_waterfall_that_adds_up(tmp_path: Path) -> None:
     course = Courses(bench).get("stored-worth")
     assert isinstance(course, Ablation) and (course.state, course.finished, course.trials) == ("stopped", 13, 4 * 3 + 3)
     view = worth_view(course)
+    assert [course.document(rounds).complete for rounds in (2, 3, 4)] == [True, True, False]
     bench.close()
     assert view.headline.startswith("Together 1.98× as fast (")
     assert view.headline.index("KV cache: static alone 1.66× as fast") < view.headline.index(
