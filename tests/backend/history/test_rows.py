@@ -77,6 +77,12 @@ def trial_of(run_id: str, trial: str, at_s: float) -> Created:
     return msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, trial=trial))
 
 
+def test_an_imported_trial_with_control_characters_in_its_id_is_a_row_like_others(tmp_path: Path) -> None:
+    with history_of(tmp_path / "h.sqlite", [made(trial_of("hostile", "worth\x1b[31m-1", 1.0))]) as kept:
+        (row,) = kept.listing.find(Search(), LOCAL_USER).rows
+    assert (row.trial, row.trials) == ("worth-1", 0)
+
+
 def test_the_trials_of_an_ablation_are_one_row(tmp_path: Path) -> None:
     trials = [trial_of(f"t{n}", "worth-1", 2_000.0 + n) for n in range(3)]
     others = [trial_of("other", "sweep-2", 1_500.0), run_on("alone", at_s=2_001.5)]
