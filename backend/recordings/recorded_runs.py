@@ -51,14 +51,14 @@ def shipped_records(run_id: str) -> list[Record]:
 @functools.cache
 def shipped_firsts() -> tuple[Created, ...]:
     """What was asked for in each shipped run. A file that is damaged is left out, which the log says."""
-    found = []
+    firsts = []
     for name in shipped_names():
         try:
             first = first_record((SHIPPED / f"{name}{ENDING}").read_bytes())
-            found.append(msgspec.structs.replace(first, id=shipped_id(name), owner="", origin="shipped"))
+            firsts.append(msgspec.structs.replace(first, id=shipped_id(name), owner="", origin="shipped"))
         except (InputError, OSError) as error:
             log.warning("%s: %s", name, error)
-    return tuple(found)
+    return tuple(firsts)
 
 
 def import_run(path: Path, store: Store, owner: str = "") -> str:
