@@ -26,7 +26,6 @@ from tokendyno.backend.runs.statistics import mean
 log = logging.getLogger("tokendyno")
 
 CourseState = Literal["running", "stopped", "failed", "done"]
-READING = "quality: "
 POSITIONS = 96
 """Tokens to predict in each text."""
 
@@ -162,7 +161,7 @@ class Course:
                     self._bench.cancel(run.id, visitor)
                 time.sleep(POLL_S)
             if run.status == "done":
-                spent_s = self._readings_s if what.startswith(READING) else self._trials_s
+                spent_s = self._trials_s if run.request.quality is None else self._readings_s
                 spent_s.append(time.monotonic() - self._begin_s)
 
         return wait

@@ -8,6 +8,7 @@ import msgspec
 
 from tokendyno.backend.ablation.bootstrap import mean_interval
 from tokendyno.backend.ablation.journal import Cost, Journal, Trial
+from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.ablation.sweep import Point
 from tokendyno.backend.config import ArmRequest, Request, reading_of
 from tokendyno.backend.engine.bench import Bench
@@ -92,41 +93,27 @@ class Task:
 
 def trial_tasks(model: str, points: Sequence[Point], rounds: int, journal: Journal, course: str = "") -> list[Task]:
     """Every arm once a round. `points`: what can run, the base first; `course`: the id that each run names."""
-    return [
-        Task(
-            point.name,
-            number,
-            Request(model, [ArmRequest("A", point.choices)], point.workload, point.traffic, trial=course),
-            f"round {number + 1} of {rounds}: {point.title}",
-        )
-        for number in range(rounds)
-        for point in order(points, number)
-        if (point.name, number) not in journal.trials
-    ]
+    tasks = []
+    for number in range(rounds):
+        for point in order(points, number):
+            if (point.name, number) not in journal.trials:
+                arms = [ArmRequest("A", point.choices)]
+                request = Request(model, arms, point.workload, point.traffic, trial=course)
+                tasks.append(Task(point.name, number, request, f"round {number + 1} of {rounds}: {point.title}"))
+    return tasks
 
 
 def reading_tasks(
     model: str, points: Sequence[Point], quality: Quality, journal: Journal, course: str = ""
 ) -> list[Task]:
-    """Every arm but the first is compared with it on given texts."""
-    base, *others = {point.arm: point.choices for point in points}.items()
-    return [
-        Task(
-            arm,
-            None,
-            Request(
-                model,
-                [ArmRequest("A", base[1]), ArmRequest("B", choices)],
-                reading_of(quality),
-                None,
-                quality,
-                course,
-            ),
-            f"quality: {titles_text(choices)}",
-        )
-        for arm, choices in others
-        if arm not in journal.costs
-    ]
+    """A comparison of every arm but the first with the first, on given texts."""
+    tasks, (base, *rest) = [], {point.arm: point.choices for point in points}.values()
+    for choices in rest:
+        if (arm := arm_text(choices)) not in journal.costs:
+            arms = [ArmRequest("A", base), ArmRequest("B", choices)]
+            request = Request(model, arms, reading_of(quality), None, quality, course)
+            tasks.append(Task(arm, None, request, f"quality: {titles_text(choices)}"))
+    return tasks
 
 
 def perform(
@@ -188,29 +175,26 @@ def _cost(run: Run, arm: str) -> Cost:
 
 def _trial(run: Run, arm: str, number: int, node: str) -> Trial:
     series, summary = run.arms["A"], run.summary("A")
-    memory, ttft_s = summary.peak_memory_bytes or 0, summary.ttft_s or 0.0
-    doubtful: dict[str, str] = {row.finding.axis: row.status for row in run.ledger("A") if row.status in DOUBTFUL}
-    gpu, began = run.created.machine.get("uuid", ""), start_of(series, True)
-    start_s = began.total_s if began is not None and began.before != "loaded" else None
+    start = start_of(series, True)
     trial = Trial(
         arm,
         number,
         series.latency_s,
-        ttft_s,
-        memory,
+        summary.ttft_s or 0.0,
+        summary.peak_memory_bytes or 0,
         summary.kv_bytes,
         series.ids,
-        doubtful,
-        gpu,
+        {row.finding.axis: row.status for row in run.ledger("A") if row.status in DOUBTFUL},
+        run.created.machine.get("uuid", ""),
         node,
         spent_s=run.elapsed_s,
-        start_s=start_s,
+        start_s=start.total_s if start is not None and start.before != "loaded" else None,
     )
     if run.request.traffic is None:
         return trial
     served = run.snapshot().batch_summaries["A"]
-    first_s, token_s = served.ttft.median_s or 0.0, served.token.median_s
-    times_s = [first_s] if token_s is None else [first_s, token_s]
+    ttft_s, token_s = served.ttft.median_s or 0.0, served.token.median_s
+    latency_s = [ttft_s] if token_s is None else [ttft_s, token_s]
     return msgspec.structs.replace(
-        trial, latency_s=times_s, ttft_s=first_s, useful_tokens_s=served.useful_tokens_s, ids=[]
+        trial, latency_s=latency_s, ttft_s=ttft_s, useful_tokens_s=served.useful_tokens_s, ids=[]
     )

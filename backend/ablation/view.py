@@ -82,7 +82,21 @@ class _Figure(NamedTuple):
 def worth_view(course: Ablation) -> WorthView:
     """An ablation as it is now."""
     steps = course.results()
-    figures = [_latency(steps), _memory(steps)] + ([_quality(steps)] if course.heading.positions else [])
+    figures = [
+        _Figure(
+            "Time per token",
+            [step.latency_mean_s for step in steps],
+            [step.latency_more_s for step in steps],
+            [step.latency_interval_s for step in steps],
+        ),
+        _Figure(
+            "Peak memory",
+            [step.peak_memory_bytes for step in steps],
+            [step.memory_more_bytes for step in steps],
+            [step.memory_interval_bytes for step in steps],
+        ),
+        *([_quality(steps)] if course.heading.positions else []),
+    ]
     groups = []
     for kind, (title, what) in TITLES.items():
         if kind not in course.heading.kinds:
@@ -115,24 +129,6 @@ def _pareto(steps: Sequence[StepResult], figures: Sequence[_Figure]) -> Pareto |
 
 
 # --- figures --------------------------------------------------------------------------------------
-
-
-def _latency(steps: Sequence[StepResult]) -> _Figure:
-    return _Figure(
-        "Time per token",
-        [step.latency_mean_s for step in steps],
-        [step.latency_more_s for step in steps],
-        [step.latency_interval_s for step in steps],
-    )
-
-
-def _memory(steps: Sequence[StepResult]) -> _Figure:
-    return _Figure(
-        "Peak memory",
-        [step.peak_memory_bytes for step in steps],
-        [step.memory_more_bytes for step in steps],
-        [step.memory_interval_bytes for step in steps],
-    )
 
 
 def _quality(steps: Sequence[StepResult]) -> _Figure:
@@ -176,8 +172,9 @@ def _row(index: int, steps: Sequence[StepResult], figures: Sequence[_Figure], ki
 
 
 def _bar(figure: _Figure, index: int, change: bool, gains: bool = True, equal: bool = False) -> Bar | None:
-    """Drawn on one axis, from 0 to the largest value or interval of the figure. `gains`: less of it may count as
-    better; `equal`: of arms with the same plan, neither of which is better."""
+    """The bar of a step, on an axis from 0 to 15% over the largest value of the figure; None where it is not known.
+    `change`: of the change, else of the whole value; `gains`: less of it may count as better; `equal`: both arms have
+    the same plan, so that neither is better."""
     value, more = figure.values[index], figure.mores[index]
     if value is None or (change and more is None):
         return None

@@ -22,8 +22,8 @@ RUNS = [
 ADA, EVE = Visitor("ada"), Visitor("guest:eve")
 
 
-def ids(kept: History, visitor: Visitor = LOCAL_USER, **asked: str) -> list[str]:
-    return [row.id for row in kept.listing.find(read_search(asked, zone_s=0.0), visitor).rows]
+def ids(kept: History, visitor: Visitor = LOCAL_USER, **fields: str) -> list[str]:
+    return [row.id for row in kept.listing.find(read_search(fields, zone_s=0.0), visitor).rows]
 
 
 def test_runs_are_found_by_everything_that_is_searched(tmp_path: Path) -> None:
