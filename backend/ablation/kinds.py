@@ -143,7 +143,7 @@ class AdviceCourse(Course):
 
     @property
     def count(self) -> str:
-        """Runs so far: nobody knows how many there will be."""
+        """Runs so far; how many there will be is not known."""
         return f"{self.finished} runs"
 
     @property

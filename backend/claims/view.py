@@ -13,6 +13,8 @@ from tokendyno.backend.claims.results import Result, read_results
 from tokendyno.backend.units import three
 
 LEAST_NATS = 1e-6
+SCALES: dict[Unit, float] = {"%": 100.0, "GB": 1e-9}
+"""Factors to the units of the text; the others are shown as they are."""
 
 WORDS: tuple[Word, ...] = (
     "confirmed",
@@ -253,10 +255,8 @@ def _sentence(figures: Sequence[FigureView]) -> str:
 
 
 def _figure(figure: Figure, measured: Bounds | None, standing: Standing, command: str) -> FigureView:
-    scale = {"%": 100.0, "GB": 1e-9}.get(figure.unit, 1.0)
-
     def scaled(value: float | None) -> float | None:
-        return None if value is None else value * scale
+        return None if value is None else value * SCALES.get(figure.unit, 1.0)
 
     return FigureView(
         figure.title,
@@ -299,7 +299,7 @@ def measured_text(unit: Unit, measured: Bounds | None) -> str:
 
 
 def _number(unit: Unit, value: float) -> str:
-    scaled = value * {"%": 100.0, "GB": 1e-9}.get(unit, 1.0)
+    scaled = value * SCALES.get(unit, 1.0)
     if unit == "nats" and abs(value) < LEAST_NATS:
         return f"under {LEAST_NATS:f}"
     if unit == "tokens":

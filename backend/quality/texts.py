@@ -88,11 +88,11 @@ class TextPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def text_presets() -> Sequence[TextPreset]:
-    """All of them, in the order in which they are read."""
+    """All presets in `presets/quality/`, in the order in which they are read."""
     presets = [read_toml(path, TextPreset) for path in sorted((PRESETS / "quality").glob("*.toml"))]
     return tuple(sorted(presets, key=lambda preset: (preset.order, preset.name)))
 
 
 def shipped_texts() -> list[QualityText]:
-    """The same as texts to compare arms on."""
+    """The texts of all presets, to compare arms on."""
     return [QualityText(preset.name, preset.text.strip()) for preset in text_presets()]

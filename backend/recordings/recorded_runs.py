@@ -67,9 +67,9 @@ def import_run(path: Path, store: Store, owner: str = "") -> str:
 
 
 def import_records(records: Sequence[Record], store: Store, owner: str) -> str:
-    """The same with the records of a recording, all of which were read before anything is stored, in one transaction.
-    They are on disk when this returns. The run is pinned, for its date may lie before what the history keeps.
-    InputError if the history cannot be written now."""
+    """Take the records of a recording into a history as the owner's, in one transaction; returns the run's new id. They
+    are on disk when this returns. The run is pinned, for its date may lie before what the history keeps. InputError if
+    the history cannot be written now."""
     run_id = secrets.token_hex(ID_BYTES)
     store.add(run_id, *_as(run_id, owner, "imported", records))
     store.flush()
