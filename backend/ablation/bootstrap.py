@@ -1,4 +1,4 @@
-"""Bootstrap intervals of what a step changes and no Student's interval fits: largest peaks, and means over positions.
+"""Bootstrap intervals of changes that Student's interval does not fit: of largest peaks, and of means over positions.
 
 Arms of one round stay a pair. (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13: percentile
 intervals.)
@@ -18,7 +18,7 @@ Interval = tuple[float, float]
 
 
 def memory_interval(pairs: Sequence[tuple[int, int]]) -> Interval | None:
-    """Of the difference between the largest peaks, in bytes; None below two rounds."""
+    """Of the difference between the largest peaks, in bytes; `pairs`: (there, here) of each round. None below two."""
 
     def draw(rng: random.Random) -> float:
         chosen = [rng.choice(pairs) for _ in pairs]
@@ -39,8 +39,8 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
 
 
 def _interval(draw: Callable[[random.Random], float]) -> Interval:
-    """The middle 95% of what is drawn: the same for the same data."""
+    """The middle 95% of the draws, which are the same for the same data."""
     rng = random.Random(SEED)
-    found = sorted(draw(rng) for _ in range(RESAMPLES))
+    draws = sorted(draw(rng) for _ in range(RESAMPLES))
     tail = round((1 - CONFIDENCE) / 2 * RESAMPLES)
-    return found[tail], found[-1 - tail]
+    return draws[tail], draws[-1 - tail]

@@ -26,7 +26,6 @@ from tokendyno.backend.runs.statistics import mean
 log = logging.getLogger("tokendyno")
 
 CourseState = Literal["running", "stopped", "failed", "done"]
-READING = "quality: "
 POSITIONS = 96
 """Tokens to predict in each text."""
 
@@ -36,7 +35,7 @@ POLL_S = 0.1
 class Course:
     """One ablation or sweep. Any thread may read and stop it; its own thread carries it out, or a command does.
 
-    points  what runs once a round; the first is what texts of the others are compared with
+    points  what runs once a round; texts of the others are compared with those of the first
     closed  why it cannot go on here, "" if it can
     """
 
@@ -51,7 +50,7 @@ class Course:
         self.journal = Journal(path, heading, only_read=path is not None and path.exists())
         self.journal.close()
         self._stopping = threading.Event()
-        self._spent_s: dict[bool, list[float]] = {False: [], True: []}  # of a trial, and of a reading
+        self._trials_s, self._readings_s = list[float](), list[float]()  # what each took
         self._begin_s = 0.0
 
     @property
@@ -97,7 +96,7 @@ class Course:
         """Seconds that the rest will take, by the trials and readings so far; None while nothing tells."""
         trials = len(self.points) * self.heading.rounds - len(self.journal.trials)
         readings = self._readings - len(self.journal.costs)
-        trial_s, reading_s = mean(self._spent_s[False]), mean(self._spent_s[True])
+        trial_s, reading_s = mean(self._trials_s), mean(self._readings_s)
         if not self.live or (trials and trial_s is None):
             return None
         if readings and reading_s is None:
@@ -141,13 +140,14 @@ class Course:
         self.doing, self.message, self.state = "", message, state
 
     def tasks(self, rounds: int, positions: int) -> list[Task]:
-        """What the journal lacks of so many rounds, and of texts in which so many tokens are predicted; 0: none."""
+        """What the journal lacks of so many rounds, and of readings of texts in which `positions` tokens are predicted;
+        0: no readings."""
         model = self.heading.model
-        found = trial_tasks(model, self.points, rounds, self.journal, self.id)
+        tasks = trial_tasks(model, self.points, rounds, self.journal, self.id)
         if positions:
             texts = Quality(shipped_texts(), positions=positions)
-            found += reading_tasks(model, self.points, texts, self.journal, self.id)
-        return found
+            tasks += reading_tasks(model, self.points, texts, self.journal, self.id)
+        return tasks
 
     def _carry_out(self, visitor: Visitor) -> None:
         tasks = self.tasks(self.heading.rounds, self.heading.positions)
@@ -161,6 +161,7 @@ class Course:
                     self._bench.cancel(run.id, visitor)
                 time.sleep(POLL_S)
             if run.status == "done":
-                self._spent_s[what.startswith(READING)].append(time.monotonic() - self._begin_s)
+                spent_s = self._trials_s if run.request.quality is None else self._readings_s
+                spent_s.append(time.monotonic() - self._begin_s)
 
         return wait

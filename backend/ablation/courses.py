@@ -30,11 +30,11 @@ ROUNDS = 3
 
 ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 MAX_KEPT = 32
-"""Of them that stay in memory; others are read from their journals."""
+"""Courses that stay in memory; others are read from their journals."""
 
 
 class Courses:
-    """Those of one bench. Journals lie beside its history; without one they are kept in memory only."""
+    """The courses of one bench. Journals lie beside its history; without one they are kept in memory only."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
@@ -42,39 +42,39 @@ class Courses:
         self._known: dict[str, AnyCourse] = {}
         self._lock = threading.Lock()
 
-    def begin(self, asked: Request, visitor: Visitor) -> AnyCourse:
+    def begin(self, request: Request, visitor: Visitor) -> AnyCourse:
         """Ablate what two arms differ in. InputError says what is wrong and what to do."""
-        a, b = (arm.choices for arm in asked.arms)
+        a, b = (arm.choices for arm in request.arms)
         changes = changes_of(a, b)
-        decoder = self._bench.facts(asked.model).kind == "decoder"
-        return self._begin(asked, a, changes, [*KINDS], POSITIONS if decoder else 0, visitor)
+        decoder = self._bench.facts(request.model).kind == "decoder"
+        return self._begin(request, a, changes, [*KINDS], POSITIONS if decoder else 0, visitor)
 
     def begin_sweep(
-        self, asked: Request, over: Mapping[str, Sequence[str]], quality: bool, visitor: Visitor
+        self, request: Request, over: Mapping[str, Sequence[str]], quality: bool, visitor: Visitor
     ) -> AnyCourse:
         """Sweep the only arm of a request. InputError says what is wrong and what to do."""
-        (arm,) = asked.arms
+        (arm,) = request.arms
         changes = [(name, ",".join(values)) for name, values in over.items()]
-        if quality and (facts := self._bench.facts(asked.model)).kind == "encoder":
+        if quality and (facts := self._bench.facts(request.model)).kind == "encoder":
             raise InputError(f"{facts.no_tokens}: it predicts no text. Turn quality off.")
         traffic = traffic_of({**over, **arm.choices})
         positions = POSITIONS if quality else 0
-        return self._begin(asked, arm.choices, changes, [SWEEP], positions, visitor, traffic)
+        return self._begin(request, arm.choices, changes, [SWEEP], positions, visitor, traffic)
 
     def begin_advice(
-        self, asked: Question, budget_s: float, visitor: Visitor, own: Sequence[QualityText] = ()
+        self, question: Question, budget_s: float, visitor: Visitor, own_texts: Sequence[QualityText] = ()
     ) -> AnyCourse:
-        """Seek advice about a model. `own`: texts in place of those of tokendyno. InputError says what is wrong and
-        what to do."""
+        """Seek advice about a model. `own_texts`: texts in place of those of tokendyno. InputError says what is wrong
+        and what to do."""
         check_runs(self._bench.limits)
         most = self._bench.limits.trials
         if most is not None and budget_s > most * GUESS_S:
             raise InputError(f"Advice may take {most * GUESS_S:g} s here. Choose a smaller budget.")
-        return self._take_up(heading_of_advice(asked, own, visitor.owner, budget_s), visitor)
+        return self._take_up(heading_of_advice(question, own_texts, visitor.owner, budget_s), visitor)
 
     def _begin(
         self,
-        asked: Request,
+        request: Request,
         base: Mapping[str, str],
         changes: list[tuple[str, str]],
         kinds: list[str],
@@ -84,11 +84,11 @@ class Courses:
     ) -> AnyCourse:
         check_runs(self._bench.limits)
         heading = Heading(
-            asked.model,
+            request.model,
             dict(base),
             changes,
             kinds,
-            replace(asked.workload, repeats=1),  # rounds repeat a trial
+            replace(request.workload, repeats=1),  # rounds repeat a trial
             rounds=ROUNDS,
             positions=positions,
             owner=visitor.owner,
@@ -112,7 +112,7 @@ class Courses:
         return course
 
     def again(self, course_id: str, visitor: Visitor) -> AnyCourse:
-        """Go on with one of this visitor that was stopped or failed."""
+        """Go on with a course of this visitor that was stopped or failed. InputError where there is none."""
         course = self.get(course_id)
         with self._lock:
             if course is None or course.heading.owner != visitor.owner:
@@ -123,7 +123,7 @@ class Courses:
         return course
 
     def stop(self, course_id: str, visitor: Visitor) -> bool:
-        """False if it is unknown, or another visitor's."""
+        """Stop a course; False if it is unknown, or another visitor's."""
         course = self.get(course_id)
         if course is None or course.heading.owner != visitor.owner:
             return False
@@ -131,8 +131,8 @@ class Courses:
         return True
 
     def get(self, course_id: str) -> AnyCourse | None:
-        """One by its id, read from its journal where it is not in memory. InputError where the journal is of other
-        versions or another machine, or cannot be read."""
+        """A course by its id, read from its journal where it is not in memory; None if there is none. InputError where
+        the journal cannot be read, or nothing of it can run here."""
         if not ID.fullmatch(course_id):
             return None
         with self._lock:
@@ -151,12 +151,12 @@ class Courses:
             return course
 
     def newest(self, owner: str, kind: type[AnyCourse]) -> str:
-        """Id of the one of that kind of an owner that was begun or looked at last since the app started; "" without
+        """Id of an owner's course of that kind that was begun or looked at last since the app started; "" without
         one."""
         with self._lock:
             courses = [course for course in self._known.values() if course.heading.owner == owner]
-        found = [course.id for course in courses if isinstance(course, kind)]
-        return found[-1] if found else ""
+        ids = [course.id for course in courses if isinstance(course, kind)]
+        return ids[-1] if ids else ""
 
     def _require_idle(self, visitor: Visitor) -> None:
         if any(course.live and course.heading.owner == visitor.owner for course in self._known.values()):
@@ -170,8 +170,9 @@ class Courses:
 
     def _keep(self, course: AnyCourse) -> None:
         self._known[course.id] = course
-        for known in [one for one in self._known.values() if not one.live][: max(0, len(self._known) - MAX_KEPT)]:
-            del self._known[known.id]
+        idle = [known.id for known in self._known.values() if not known.live]
+        for course_id in idle[: max(0, len(self._known) - MAX_KEPT)]:
+            del self._known[course_id]
 
 
 def is_advice(bench: Bench, course_id: str) -> bool:

@@ -48,27 +48,27 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
         return msgspec.structs.replace(self, device=machine.device, machine=machine.name, versions=hardware.versions())
 
     def mismatch(self, now: "Heading") -> str:
-        """Why trials that were measured under this heading cannot stand beside those of now, as a clause; "" if they
+        """Why trials that were measured under this heading cannot stand beside those of `now`, as a clause; "" if they
         can."""
         if (self.device, self.machine) != (now.device, now.machine):
             return f"it was begun on another machine ({self.machine or self.device}; this is {now.machine})"
-        names = sorted(name for name in {**self.versions, **now.versions} if _differ(self, now, name))
-        found = [f"{n} {self.versions.get(n, 'missing')}, here {now.versions.get(n, 'missing')}" for n in names]
-        return f"it was begun with other versions ({'; '.join(found)})" if found else ""
-
-
-def _differ(one: Heading, other: Heading, package: str) -> bool:
-    return one.versions.get(package) != other.versions.get(package)
+        packages = sorted({*self.versions, *now.versions})
+        versions = ((name, self.versions.get(name, "missing"), now.versions.get(name, "missing")) for name in packages)
+        differ = [f"{name} {then}, here {here}" for name, then, here in versions if then != here]
+        return f"it was begun with other versions ({'; '.join(differ)})" if differ else ""
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial", tag_field="line"):
-    """One run of one arm. `latency_s`: of each step; `ids`: what it generated; `doubtful`: axes that its ledger does
-    not show as planned, with their status; `gpu`: UUID of the card, "" on a CPU; `node`: machine, "" for this one.
+    """One run of one arm.
 
-    spent_s  what it took, start and proof included; start_s: of a fresh worker, from its process to its first token
-
-    Of many requests, `latency_s` is the TTFT and the time per output token of the middle ones, and `useful_tokens_s` is
-    known."""
+    latency_s        of each step; of many requests, the TTFT and the time per output token of the middle ones
+    ids              the tokens that it generated
+    doubtful         axes that its ledger does not show as planned, with their status
+    gpu, node        UUID of the card, "" on a CPU; the machine, "" for this one
+    useful_tokens_s  of many requests only
+    spent_s          what it took, start and proof included
+    start_s          of a fresh worker, from its process to its first token
+    """
 
     arm: str
     round: int
@@ -221,9 +221,9 @@ class Journal:
                 raise InputError(
                     f"Another process writes the journal {path} now. Wait for its end, or name another file."
                 ) from error
-            good = self._read(file, heading)
-            file.truncate(good)
-            if not good:
+            valid_bytes = self._read(file, heading)
+            file.truncate(valid_bytes)
+            if not valid_bytes:
                 self._write(file, heading)
         except InputError:
             with contextlib.suppress(OSError):  # the rest of a line that could not be written, as was said then
@@ -242,7 +242,7 @@ class Journal:
             ) from error
 
     def _read(self, file: BinaryIO, heading: Heading) -> int:
-        """Take every whole line; how many bytes they have. What follows was torn by a kill while it was written."""
+        """Take every whole line; returns their bytes. What follows was torn by a kill while it was written."""
         file.seek(0)
         first = file.readline(MAX_HEADING_BYTES)
         if not first.endswith(b"\n"):
@@ -250,7 +250,7 @@ class Journal:
                 raise self._foreign()
             return 0
         self._require_same(self._line(first, 1), heading)
-        good = len(first)
+        valid_bytes = len(first)
         for number in itertools.count(2):
             data = file.readline(MAX_LINE_BYTES)
             if len(data) == MAX_LINE_BYTES:
@@ -261,8 +261,8 @@ class Journal:
             if isinstance(line, Heading):
                 raise self._foreign()
             self._take(line)
-            good += len(data)
-        return good
+            valid_bytes += len(data)
+        return valid_bytes
 
     def _line(self, data: bytes, number: int) -> Heading | Line:
         try:
@@ -278,16 +278,16 @@ class Journal:
     def _foreign(self) -> InputError:
         return InputError(f"{self._path} is no journal: {_MUST_BEGIN}. It is left as it is. Name another file.")
 
-    def _require_same(self, found: Heading | Line, now: Heading) -> None:
-        if not isinstance(found, Heading):
+    def _require_same(self, first: Heading | Line, now: Heading) -> None:
+        if not isinstance(first, Heading):
             raise self._foreign()
-        asked = (name for name in found.__struct_fields__ if name not in ("device", "machine", "versions"))
-        if other := [_DECIDED[name] for name in asked if getattr(found, name) != getattr(now, name)]:
+        decided = (name for name in first.__struct_fields__ if name not in ("device", "machine", "versions"))
+        if differing := [_DECIDED[name] for name in decided if getattr(first, name) != getattr(now, name)]:
             raise InputError(
-                f"The journal {self._path} belongs to another command, which differs in {' and '.join(other)}. "
+                f"The journal {self._path} belongs to another command, which differs in {' and '.join(differing)}. "
                 "Name another file, or repeat the command with which it began."
             )
-        if why := found.mismatch(now):
+        if why := first.mismatch(now):
             raise InputError(
                 f"The journal {self._path} cannot go on: {why}. Times from here cannot stand beside its own. Name "
                 "another file."

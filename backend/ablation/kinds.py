@@ -1,4 +1,5 @@
-"""What can be measured in many trials: an ablation, or a sweep. Both follow from the heading of their journal."""
+"""What can be measured in many trials: an ablation, a sweep, or advice. Each follows from the heading of its
+journal."""
 
 from pathlib import Path
 
@@ -28,11 +29,11 @@ from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.quality.texts import YOURS, shipped_texts
 
-ADVICE = "advise"
-"""Likewise of advice; its changes are the wish, the limits, and texts of its own."""
-
 SWEEP = "sweep"
 """The kind in the heading of a sweep; its changes are what is varied, each with its values."""
+
+ADVICE = "advise"
+"""The kind in the heading of advice; its changes are the wish, the limits, and texts of its own."""
 
 
 class Ablation(Course):
@@ -49,19 +50,19 @@ class Ablation(Course):
             checked = bench.check(Request(model, [ArmRequest("A", base.choices)], work))["A"]
             raise InputError(f"The base cannot run: {checked.refusal()}")
         if len(refused) == len(arms) - 1:
-            said = (f"{arm}: {reason}" for (level, _, reason), arm in self.admitted.said.items() if level == "blocked")
-            raise InputError(f"No change can run here. {' '.join(said)}")
+            why = (f"{arm}: {reason}" for (level, _, reason), arm in self.admitted.said.items() if level == "blocked")
+            raise InputError(f"No change can run here. {' '.join(why)}")
         points = [point for name, point in arms.items() if name not in refused]
         super().__init__(bench, course_id, heading, path, points)
-        self._known: tuple[int, list[StepResult]] = (-1, [])
+        self._results: tuple[int, list[StepResult]] = (-1, [])
 
     def results(self) -> list[StepResult]:
         """Each step, from the trials that there are."""
         finished = self.finished
-        if self._known[0] != finished:
+        if self._results[0] != finished:
             greedy = self.heading.workload.temperature == 0
-            self._known = finished, results(self.steps, self.admitted, self.journal, greedy)
-        return self._known[1]
+            self._results = finished, results(self.steps, self.admitted, self.journal, greedy)
+        return self._results[1]
 
     def document(self, rounds: int) -> AblationDocument:
         """For programs: an ablation of so many rounds."""
@@ -75,7 +76,7 @@ class Ablation(Course):
             hardware.versions(),
             self.heading.workload,
             rounds,
-            all(step.refused or step.trials == rounds for step in steps),
+            all(step.refused or step.trials >= rounds for step in steps),
             steps,
         )
 
@@ -124,26 +125,25 @@ class AdviceCourse(Course):
     def __init__(self, bench: Bench, course_id: str, heading: Heading, path: Path | None) -> None:
         """InputError where nothing can run here, or its journal cannot be used."""
         super().__init__(bench, course_id, heading, path, [])
-        self._document: tuple[int, AdviceDocument] | None = None
+        self._document: tuple[tuple[int, bool], AdviceDocument] | None = None
         self.advice = self._advice()
 
     def _advice(self) -> Advice:
         heading = self.heading
-        texts = [text for name, text in heading.changes if name == "text"]
-        own = [
-            QualityText(f"{YOURS}, part {at + 1}" if len(texts) > 1 else YOURS, text) for at, text in enumerate(texts)
-        ]
-        read = Quality(own or shipped_texts(), positions=heading.positions)
-        return Advice(self._bench, question_of(heading), self.journal, read, self.id)
+        own_texts = [text for name, text in heading.changes if name == "text"]
+        names = [f"{YOURS}, part {n + 1}" for n in range(len(own_texts))] if len(own_texts) > 1 else [YOURS]
+        texts = [*map(QualityText, names, own_texts)] or shipped_texts()
+        quality = Quality(texts, positions=heading.positions)
+        return Advice(self._bench, question_of(heading), self.journal, quality, self.id)
 
     @property
     def share(self) -> float:
-        """Of the budget that is spent; a command decides it each time."""
+        """How much of the budget is spent, from 0 to 1."""
         return min(1.0, self.advice.steps.spent_s / self.heading.budget_s) if self.heading.budget_s else 1.0
 
     @property
     def count(self) -> str:
-        """Runs so far: nobody knows how many there will be."""
+        """Runs so far; how many there will be is not known."""
         return f"{self.finished} runs"
 
     @property
@@ -167,7 +167,7 @@ class AdviceCourse(Course):
 
     def document(self) -> AdviceDocument:
         """What is known so far."""
-        now = self.finished + (self.journal.confirmed is not None)
+        now = self.finished + (self.journal.confirmed is not None), self.live
         if self._document is None or self._document[0] != now:
             self._document = now, self.advice.document(self.heading.budget_s)
         return self._document[1]
@@ -198,7 +198,11 @@ def course_of_journal(bench: Bench, path: Path) -> AnyCourse:
     if why := heading.mismatch(heading.begun(bench.machine())):
         raise InputError(f"The journal {path.name} cannot be shown here: {why}. Write its report there.")
     course = course_of(bench, path.stem, heading, path)
-    if not heading.rounds:  # of a command, which decides them each time: those that were measured
+    # a command decides rounds and budget each time: those that were measured
+    if isinstance(course, AdviceCourse):
+        budget_s = heading.budget_s or course.advice.steps.spent_s
+        course.heading = msgspec.structs.replace(heading, budget_s=budget_s)
+    elif not heading.rounds:
         rounds = max((trial.round + 1 for trial in course.journal.trials.values()), default=0)
         course.heading = msgspec.structs.replace(heading, rounds=rounds, positions=len(course.journal.costs))
     course.state = "done" if course.complete else "stopped"

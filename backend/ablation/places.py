@@ -1,7 +1,7 @@
 """Where trials run beside each other, and how they are shared out.
 
-A place is a GPU of this machine, with a process of its own, or a task of a Ray cluster: a GPU each, or on CPUs a node
-each; Ray is an optional extra. What a place had not finished when it was lost is given back and runs elsewhere.
+A place is a GPU of this machine, with a process of its own, or a task of a Ray cluster, which has a GPU or, on CPUs, a
+node. Ray is an optional extra. What a place had not finished when it was lost is given back and runs elsewhere.
 """
 
 import os
@@ -76,10 +76,10 @@ class GpuPlace:
 
 
 def _seen_as(gpu: Gpu) -> str:
-    """What CUDA_VISIBLE_DEVICES calls it: its UUID, or without NVML, which counts all GPUs, its place among those that
-    this process sees."""
-    listed = [part.strip() for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
-    return gpu.uuid or (listed[gpu.index] if gpu.index < len(listed) else str(gpu.index))
+    """What CUDA_VISIBLE_DEVICES calls a GPU: its UUID; without NVML, which alone knows it, its entry in what this
+    process sees."""
+    visible = [part.strip() for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
+    return gpu.uuid or (visible[gpu.index] if gpu.index < len(visible) else str(gpu.index))
 
 
 def gpu_places(wanted: int, machine: Machine) -> Sequence[Place]:
@@ -100,14 +100,14 @@ def task(job: bytes) -> Iterator[bytes]:
 
 
 class RayPlace:
-    """One of the tasks that run at a time; Ray chooses where. `resource`: "GPU" or "CPU"; `amount`: for a task."""
+    """One of the tasks that run at a time; Ray chooses where. `resource`: "GPU" or "CPU"; `amount`: CPUs of a task."""
 
     def __init__(self, ray: Any, name: str, resource: str, amount: float) -> None:
         self.name, self._ray, self._resource = name, ray, resource
-        asked = {"num_gpus": 1, "num_cpus": 0} if resource == "GPU" else {"num_cpus": amount}
+        options = {"num_gpus": 1, "num_cpus": 0} if resource == "GPU" else {"num_cpus": amount}
         self._running: Any = None
         self._stopped = False
-        self._task = ray.remote(num_returns="streaming", max_retries=0, **asked)(task)
+        self._task = ray.remote(num_returns="streaming", max_retries=0, **options)(task)
 
     def carry_out(self, job: TrialTask) -> Iterator[Answer]:
         self._running = self._task.remote(encode(job))
@@ -121,9 +121,9 @@ class RayPlace:
                 raise PlaceLost(str(error.cause)) from error
             raise
         except self._ray.exceptions.RayError as error:
-            first = str(error).strip().partition("\n")[0].partition(". ")[0]
-            left = self._ray.cluster_resources().get(self._resource, 0)
-            raise PlaceLost(f"{type(error).__name__}: {first[:160].rstrip('.')}", gone=not left) from error
+            reason = str(error).strip().partition("\n")[0].partition(". ")[0]
+            alive = self._ray.cluster_resources().get(self._resource, 0)
+            raise PlaceLost(f"{type(error).__name__}: {reason[:160].rstrip('.')}", gone=not alive) from error
 
     def stop(self) -> None:
         self._stopped = True
@@ -144,9 +144,9 @@ def ray_places(address: str, device: str) -> Sequence[Place]:
             socket.create_connection((endpoint.host, endpoint.port), timeout=5.0).close()
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", configure_logging=False)
     except (OSError, ValueError, RuntimeError) as error:
-        first = str(error).strip().partition("\n")[0]
+        reason = str(error).strip().partition("\n")[0]
         raise InputError(
-            f"No Ray cluster answers at {address} ({first[:200]}). Give the address that `ray start --head` printed."
+            f"No Ray cluster answers at {address} ({reason[:200]}). Give the address that `ray start --head` printed."
         ) from error
     resource = "GPU" if device == "cuda" else "CPU"
     amounts = [node["Resources"].get(resource, 0.0) for node in ray.nodes() if node["Alive"]]
@@ -167,8 +167,8 @@ MAX_LOSSES = 3
 
 @dataclass(slots=True)
 class Unit(Generic[Key]):
-    """Trials of one place, one after the other: what is to be compared with each other. `losses`: how often it was
-    given back."""
+    """Trials that run one after the other in one place, since they are compared with each other. `losses`: how often
+    they were given back."""
 
     trials: list[tuple[Key, Request]]
     losses: int = 0

@@ -84,68 +84,68 @@ def _result(
     quality: Cost | None,
     greedy: bool,
 ) -> StepResult:
-    own, other = trials[step.arm], steps[step.against]
-    theirs = trials[other.arm]
-    first = step.kind == "base"
-    firsts = {trial.round: trial.ids for trial in base}
-    pairs = [trial.ids == firsts[trial.round] for trial in own if trial.round in firsts]
-    both = [] if first else _pairs(theirs, own)
+    first, other = step.kind == "base", steps[step.against]
+    here, there = trials[step.arm], trials[other.arm]
+    base_ids = {trial.round: trial.ids for trial in base}
+    same_ids = [trial.ids == base_ids[trial.round] for trial in here if trial.round in base_ids]
+    pairs = [] if first else _pairs(there, here)
     equal = not first and admitted.planned[step.arm] == admitted.planned[other.arm]
-    found = compare([Measured(a.latency_s) for a, _ in both], [Measured(b.latency_s) for _, b in both], equal=equal)
-    token_s, ttft = _token_s(own), estimate([trial.ttft_s for trial in own])
-    more_s, interval_s = _more_s(found, _token_s([a for a, _ in both]))
+    a, b = [Measured(trial.latency_s) for trial, _ in pairs], [Measured(trial.latency_s) for _, trial in pairs]
+    comparison = compare(a, b, equal=equal)
+    token_s, ttft = _token_s(here), estimate([trial.ttft_s for trial in here])
+    more_s, interval_s = _more_s(comparison, _token_s([a for a, _ in pairs]))
     return StepResult(
         kind=step.kind,
         change=step.change,
         choices=step.choices,
         against=None if first else step.against,
-        trials=len(own),
+        trials=len(here),
         latency_mean_s=token_s.value if token_s else None,
         ttft_s=ttft.value if ttft else None,
-        peak_memory_bytes=_peak(own),
-        kv_bytes=own[0].kv_bytes if own else None,
-        comparison=found,
-        memory_more_bytes=_more_bytes([a for a, _ in both], [b for _, b in both]),
-        same_text=all(pairs) if greedy and pairs else None,
+        peak_memory_bytes=_peak(here),
+        kv_bytes=here[0].kv_bytes if here else None,
+        comparison=comparison,
+        memory_more_bytes=_more_bytes([a for a, _ in pairs], [b for _, b in pairs]),
+        same_text=all(same_ids) if greedy and same_ids else None,
         also_changed={} if first else _also_changed(step, other, admitted),
-        doubtful={axis: status for trial in own for axis, status in trial.doubtful.items()},
+        doubtful={axis: status for trial in here for axis, status in trial.doubtful.items()},
         refused=admitted.refused.get(step.arm, ""),
         quality=quality,
         latency_more_s=more_s,
         latency_interval_s=interval_s,
-        memory_interval_bytes=memory_interval([(a.peak_memory_bytes, b.peak_memory_bytes) for a, b in both]),
+        memory_interval_bytes=memory_interval([(a.peak_memory_bytes, b.peak_memory_bytes) for a, b in pairs]),
         equal=equal,
     )
 
 
 def _token_s(trials: Sequence[Trial]) -> Estimate | None:
     """Time per token, without the first of each trial."""
-    return estimate([found for trial in trials if (found := mean(trial.latency_s[1:])) is not None])
+    return estimate([step_s for trial in trials if (step_s := mean(trial.latency_s[1:])) is not None])
 
 
-def _more_s(found: Comparison | None, there: Estimate | None) -> tuple[float | None, tuple[float, float] | None]:
-    """The ratio of a comparison, with its interval, in seconds more than `there`: the time of the same trials."""
-    if found is None or there is None:
+def _more_s(comparison: Comparison | None, there: Estimate | None) -> tuple[float | None, tuple[float, float] | None]:
+    """The ratio of a comparison as seconds more than `there`, the time of the same trials; and its interval."""
+    if comparison is None or there is None:
         return None, None
-    more_s = there.value / found.ratio - there.value
-    if found.low is None or found.high is None:
+    more_s = there.value / comparison.ratio - there.value
+    if comparison.low is None or comparison.high is None:
         return more_s, None
-    return more_s, (there.value / found.high - there.value, there.value / found.low - there.value)
+    return more_s, (there.value / comparison.high - there.value, there.value / comparison.low - there.value)
 
 
-def _more_bytes(theirs: Sequence[Trial], own: Sequence[Trial]) -> int | None:
-    there, here = _peak(theirs), _peak(own)
-    return None if there is None or here is None else here - there
+def _more_bytes(there: Sequence[Trial], here: Sequence[Trial]) -> int | None:
+    there_bytes, here_bytes = _peak(there), _peak(here)
+    return None if there_bytes is None or here_bytes is None else here_bytes - there_bytes
 
 
 def _peak(trials: Sequence[Trial]) -> int | None:
     return max((trial.peak_memory_bytes for trial in trials), default=None)
 
 
-def _pairs(theirs: Sequence[Trial], own: Sequence[Trial]) -> list[tuple[Trial, Trial]]:
+def _pairs(there: Sequence[Trial], here: Sequence[Trial]) -> list[tuple[Trial, Trial]]:
     """Trials of the same round."""
-    by_round = {trial.round: trial for trial in theirs}
-    return [(by_round[trial.round], trial) for trial in own if trial.round in by_round]
+    by_round = {trial.round: trial for trial in there}
+    return [(by_round[trial.round], trial) for trial in here if trial.round in by_round]
 
 
 def _also_changed(step: Step, other: Step, admitted: Admitted) -> dict[str, list[str]]:

@@ -16,9 +16,9 @@ MAX_CHANGES = 12
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One arm in one role. Several steps may be the same arm, which is then run once a round.
 
-    kind     base; alone: base and one change; all: base and every change; without: all of them but one; stair: base and
+    kind     base; alone: base and one change; all: base and every change; without: all changes but one; stair: base and
              the first changes
-    change   what is added to the step that it is compared with, or left out of it, as axis=choice; "" for the base
+    change   as axis=choice: what it has more than the step that it is compared with, or less; "" for base and all
     choices  the arm
     against  index of the step that it is compared with: the base, all changes together, or the stair before
     """
@@ -45,39 +45,37 @@ def plan_steps(
     """The base, then each kind of step in the order given. InputError where a change is none, or there are too many."""
     _check(model, base, changes)
     start = dict(make_config(model, base).choices)
-    every = _with(model, start, changes)
+
+    def start_with(added: Sequence[tuple[str, str]]) -> dict[str, str]:
+        return dict(make_config(model, {**start, **dict(added)}).choices)
+
     steps = [Step("base", "", start)]
     for kind in kinds:
         match kind:
             case "alone":
-                for axis, choice in changes:
-                    steps.append(Step("alone", f"{axis}={choice}", _with(model, start, [(axis, choice)])))
+                steps += [Step("alone", f"{axis}={choice}", start_with([(axis, choice)])) for axis, choice in changes]
             case "without":
-                whole = len(steps)
-                steps.append(Step("all", "", every))
-                for left in changes:
-                    rest = [change for change in changes if change != left]
-                    steps.append(Step("without", f"{left[0]}={left[1]}", _with(model, start, rest), whole))
+                every = len(steps)
+                steps.append(Step("all", "", start_with(changes)))
+                for axis, choice in changes:
+                    others = [change for change in changes if change[0] != axis]
+                    steps.append(Step("without", f"{axis}={choice}", start_with(others), every))
             case "stair":
-                before = 0
+                previous = 0
                 for count, (axis, choice) in enumerate(changes, 1):
-                    steps.append(Step("stair", f"{axis}={choice}", _with(model, start, changes[:count]), before))
-                    before = len(steps) - 1
+                    steps.append(Step("stair", f"{axis}={choice}", start_with(changes[:count]), previous))
+                    previous = len(steps) - 1
             case _:
                 raise InputError(f"There are no steps of kind {kind!r}. Choose of {', '.join(KINDS)}.")
     return steps
-
-
-def _with(model: str, base: Mapping[str, str], changes: Sequence[tuple[str, str]]) -> dict[str, str]:
-    return dict(make_config(model, {**base, **dict(changes)}).choices)
 
 
 def _check(model: str, base: Mapping[str, str], changes: Sequence[tuple[str, str]]) -> None:
     if not 1 <= len(changes) <= MAX_CHANGES:
         raise InputError(f"An ablation has 1 to {MAX_CHANGES} changes, not {len(changes)}. Give each with --add.")
     axes = [axis for axis, _ in changes]
-    if twice := next((axis for axis in axes if axes.count(axis) > 1), None):
-        raise InputError(f"{twice} is changed twice. Run one ablation for each of its choices.")
+    if repeated := next((axis for axis in axes if axes.count(axis) > 1), None):
+        raise InputError(f"{repeated} is changed twice. Run one ablation for each of its choices.")
     for axis, choice in changes:
         if make_config(model, {**base, axis: choice}) == make_config(model, base):
             raise InputError(f"{axis}={choice} changes nothing: the base has it already. Remove it.")

@@ -129,8 +129,8 @@ def settings_title(settings: Mapping[str, str]) -> str:
 def traffic_of(over: Iterable[str], given: str | None = None) -> str:
     """The preset from which a sweep over these draws its requests: the one that is given, else the first where they are
     about many requests; "" for one prompt. InputError where it is unknown."""
-    many = {*TRAFFIC_SIZES, *(axis.name for axis in all_axes() if axis.many_requests)}
-    if given is None and not many.difference(PROMPT_SIZES).intersection(over):  # batch_size is an axis of theirs, too
+    of_requests = {*TRAFFIC_SIZES, *(axis.name for axis in all_axes() if axis.many_requests)}
+    if given is None and not (of_requests - PROMPT_SIZES.keys()).intersection(over):  # batch_size is of both
         return ""
     return traffic_preset(given or traffic_presets()[0].name).name
 
@@ -186,14 +186,10 @@ def _requests(traffic: str, sizes: Mapping[str, int], seed: int) -> Traffic:
 
 def _such_as(name: str) -> str:
     """Values that may be swept over."""
-    axis = next((one for one in all_axes() if one.name == name), None)
-    return (
-        "4,12,24"
-        if name in TRAFFIC_SIZES
-        else "1,8,32"
-        if name in SIZES or axis is None
-        else ",".join(choice.name for choice in axis.choices[:3])
-    )
+    if name in SIZES:
+        return "4,12,24" if name in TRAFFIC_SIZES else "1,8,32"
+    axis = next(axis for axis in all_axes() if axis.name == name)
+    return ",".join(choice.name for choice in axis.choices[:3])
 
 
 def _with(work: Workload, sizes: Mapping[str, int]) -> Workload:
@@ -217,11 +213,11 @@ def require_some(points: Sequence[Point], refused: Mapping[str, str]) -> None:
     """InputError if no point can run: each reason once, with the points that it forbids where there are several."""
     if len(refused) < len(points):
         return
-    titles: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for point in points:
-        titles.setdefault(refused[point.name], []).append(point.title)
-    why = [f"{'; '.join(those)}: {reason}" if len(titles) > 1 else reason for reason, those in titles.items()]
-    raise InputError(f"No point can run here. {' '.join(why)}")
+        by_reason.setdefault(refused[point.name], []).append(point.title)
+    reasons = [f"{'; '.join(titles)}: {reason}" for reason, titles in by_reason.items()]
+    raise InputError(f"No point can run here. {' '.join(reasons if len(by_reason) > 1 else by_reason)}")
 
 
 def point_results(points: Sequence[Point], refused: Mapping[str, str], journal: Journal) -> list[PointResult]:
@@ -233,11 +229,12 @@ def point_results(points: Sequence[Point], refused: Mapping[str, str], journal: 
 
 
 def _result(point: Point, refused: str, trials: Sequence[Trial], quality: Cost | None) -> PointResult:
-    means = [found for trial in trials if (found := mean(trial.latency_s[1:])) is not None]
+    means = [mean_s for trial in trials if (mean_s := mean(trial.latency_s[1:])) is not None]
     step_s, step_low_s, step_high_s = estimate(means) or _NONE
     ttft_s, ttft_low_s, ttft_high_s = estimate([trial.ttft_s for trial in trials]) or _NONE
     rates = [trial.useful_tokens_s for trial in trials if trial.useful_tokens_s]
-    rate, rate_low, rate_high = estimate(rates or [point.workload.batch_size / one for one in means if one]) or _NONE
+    rates = rates or [point.workload.batch_size / mean_s for mean_s in means if mean_s]
+    rate, rate_low, rate_high = estimate(rates) or _NONE
     peaks = [trial.peak_memory_bytes for trial in trials]
     return PointResult(
         settings=point.settings,

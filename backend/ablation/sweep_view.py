@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from tokendyno.backend.ablation.course_view import CourseView, course_view, quality_note
-from tokendyno.backend.ablation.headline import sweep_headline
+from tokendyno.backend.ablation.headline import rate_text, sweep_headline
 from tokendyno.backend.ablation.kinds import Sweep
 from tokendyno.backend.ablation.sweep import SIZES, PointResult, settings_title, title_of, value_title
 from tokendyno.backend.optimizations import axis_title, titles_text
@@ -74,8 +74,8 @@ class SweepView(msgspec.Struct, frozen=True):
 
 
 class _Figure(NamedTuple):
-    """A figure of a point. `value`, `low`, `high`: fields of `PointResult`; `scale`: to the unit in which it is drawn;
-    `words`: as (value, unit)."""
+    """A figure of a point. `value`, `low`, `high`: names of fields of `PointResult`; `scale`: factor to the unit of the
+    chart; `words`: a value as (number, unit)."""
 
     title: str
     unit: str
@@ -86,35 +86,35 @@ class _Figure(NamedTuple):
     words: Callable[[float], tuple[str, str]]
 
     def drawn(self, name: str, point: PointResult) -> float | None:
-        """One of its three fields as it is drawn."""
-        found: float | None = getattr(point, name)
-        return None if found is None else found * self.scale
+        """One of its three fields in the unit of the chart; None where it is not known."""
+        value: float | None = getattr(point, name)
+        return None if value is None else value * self.scale
 
 
 def sweep_view(course: Sweep) -> SweepView:
     """A sweep as it is now."""
-    found = course.results()
-    kls = _divergences(course, found)
+    results = course.results()
+    kls = _divergences(course, results)
     over = {name: list(values) for name, values in course.over.items()}
     first = next((name for name in over if name in SIZES), next(iter(over)))
     others = [name for name in over if name != first]
     two = [*over] if len(over) == 2 else []
-    figures = (_RATE, *(one for one in _FIGURES if one is not _RATE)) if course.heading.traffic else _FIGURES
+    figures = (_RATE, *(figure for figure in _FIGURES if figure is not _RATE)) if course.heading.traffic else _FIGURES
     return SweepView(
         course=course_view(course),
-        headline=sweep_headline(found),
+        headline=sweep_headline(results),
         note=_note(course),
         arm=titles_text(course.heading.base) if course.heading.base else "",
         over=[(name, ", ".join(values)) for name, values in over.items()],
         horizontal=title_of(first),
         places=[value_title(first, value) for value in over[first]],
         numbers=first in SIZES,
-        charts=[_chart(figure, found, first, over[first], others) for figure in figures],
+        charts=[_chart(figure, results, first, over[first], others) for figure in figures],
         across=title_of(two[1]) if two else "",
         down=title_of(two[0]) if two else "",
-        heats=[_heat(figure, found, two, over) for figure in (figures[0], _MEMORY)] if two else [],
-        pareto=_pareto(course, found, kls),
-        table=sweep_table(found, over, kls if course.heading.positions else None),
+        heats=[_heat(figure, results, two, over) for figure in (figures[0], _MEMORY)] if two else [],
+        pareto=_pareto(course, results, kls),
+        table=sweep_table(results, over, kls if course.heading.positions else None),
     )
 
 
@@ -133,16 +133,12 @@ def _named(point: PointResult, names: Sequence[str]) -> str:
 # --- figures --------------------------------------------------------------------------------------
 
 
-def _rate(value: float) -> tuple[str, str]:
-    return three(value), "tok/s"
-
-
 _TIME = _Figure("Time per token", "ms", 1e3, "latency_mean_s", "latency_low_s", "latency_high_s", seconds_text)
 _MEMORY = _Figure(
     "Peak memory", "MiB", 2**-20, "peak_memory_bytes", "peak_memory_low_bytes", "peak_memory_bytes", bytes_text
 )
 _RATE = _Figure(
-    "Tokens per second, all sequences", "tok/s", 1.0, "tokens_per_s", "tokens_per_s_low", "tokens_per_s_high", _rate
+    "Tokens per second, all sequences", "tok/s", 1.0, "tokens_per_s", "tokens_per_s_low", "tokens_per_s_high", rate_text
 )
 _FIGURES = (
     _TIME,
@@ -153,13 +149,13 @@ _FIGURES = (
 
 
 def _chart(
-    figure: _Figure, found: Sequence[PointResult], first: str, places: Sequence[str], others: Sequence[str]
+    figure: _Figure, results: Sequence[PointResult], first: str, places: Sequence[str], others: Sequence[str]
 ) -> LineChart:
     lines = []
-    combinations = dict.fromkeys(tuple(point.settings[name] for name in others) for point in found)
+    combinations = dict.fromkeys(tuple(point.settings[name] for name in others) for point in results)
     for chosen in combinations:
-        on = {p.settings[first]: p for p in found if tuple(p.settings[name] for name in others) == chosen}
-        points = [on[place] for place in places]
+        by_place = {p.settings[first]: p for p in results if tuple(p.settings[name] for name in others) == chosen}
+        points = [by_place[place] for place in places]
         values, lows, highs = (
             [figure.drawn(name, p) for p in points] for name in (figure.value, figure.low, figure.high)
         )
@@ -167,8 +163,8 @@ def _chart(
     return LineChart(figure.title, figure.unit, lines)
 
 
-def _heat(figure: _Figure, found: Sequence[PointResult], two: Sequence[str], over: dict[str, list[str]]) -> HeatMap:
-    at = {(p.settings[two[0]], p.settings[two[1]]): p for p in found}
+def _heat(figure: _Figure, results: Sequence[PointResult], two: Sequence[str], over: dict[str, list[str]]) -> HeatMap:
+    at = {(p.settings[two[0]], p.settings[two[1]]): p for p in results}
     grid = [[at[down, across] for across in over[two[1]]] for down in over[two[0]]]
     rows, columns = ([value_title(name, value) for value in over[name]] for name in two)
     return HeatMap(
@@ -187,25 +183,26 @@ def _text(figure: _Figure, point: PointResult, interval: bool = True) -> str:
     return interval_text(figure.words, value, low if interval else None, high)
 
 
-def _pareto(course: Sweep, found: Sequence[PointResult], kls: Sequence[float | None]) -> Pareto | None:
+def _pareto(course: Sweep, results: Sequence[PointResult], kls: Sequence[float | None]) -> Pareto | None:
     """Points compete with those of the same sizes; None where only sizes vary."""
     if all(name in SIZES for name in course.over):
         return None
     sizes = [name for name in course.over if name in SIZES]
     costs = [
         Cost(_named(p, [*course.over]), p.latency_mean_s, p.peak_memory_bytes, kl, _named(p, sizes))
-        for p, kl in zip(found, kls, strict=True)
+        for p, kl in zip(results, kls, strict=True)
     ]
     return pareto(costs, "KL divergence")
 
 
-def _divergences(course: Sweep, found: Sequence[PointResult]) -> list[float | None]:
-    """Of each point, nats from the choices that the others are compared with; those have none from themselves."""
+def _divergences(course: Sweep, results: Sequence[PointResult]) -> list[float | None]:
+    """Of each point, nats of KL divergence from the choices that the others are compared with: 0 for those; None where
+    nothing was read."""
     reference = course.points[0].arm
     read = course.heading.positions > 0
     return [
-        one.quality.kl_nats if one.quality is not None else 0.0 if read and point.arm == reference else None
-        for point, one in zip(course.every, found, strict=True)
+        result.quality.kl_nats if result.quality is not None else 0.0 if read and point.arm == reference else None
+        for point, result in zip(course.every, results, strict=True)
     ]
 
 
@@ -231,7 +228,7 @@ def sweep_table(
 
 
 def _remark(point: PointResult) -> str:
-    said = [f"{axis_title(a)} is not as planned ({s.replace('_', ' ')})" for a, s in point.doubtful.items()]
+    remarks = [f"{axis_title(a)} is not as planned ({s.replace('_', ' ')})" for a, s in point.doubtful.items()]
     if point.quality is not None and (cost := cost_remark(point.quality.cost, point.quality.finer)):
-        said.append(cost)
-    return point.refused or "; ".join(said)
+        remarks.append(cost)
+    return point.refused or "; ".join(remarks)

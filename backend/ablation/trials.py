@@ -8,6 +8,7 @@ import msgspec
 
 from tokendyno.backend.ablation.bootstrap import mean_interval
 from tokendyno.backend.ablation.journal import Cost, Journal, Trial
+from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.ablation.sweep import Point
 from tokendyno.backend.config import ArmRequest, Request, reading_of
 from tokendyno.backend.engine.bench import Bench
@@ -61,22 +62,22 @@ class Admitted:
     @property
     def said(self) -> dict[tuple[str, str, str], str]:
         """Level, axis and reason of every verdict, each once, with the first arm of which it was said."""
-        found = dict[tuple[str, str, str], str]()
+        arms = dict[tuple[str, str, str], str]()
         for arm, verdicts in self.verdicts.items():
             for verdict in verdicts:
-                found.setdefault((verdict.level, verdict.axis, verdict.reason), arm)
-        return found
+                arms.setdefault((verdict.level, verdict.axis, verdict.reason), arm)
+        return arms
 
 
 def admit(bench: Bench, model: str, points: Sequence[Point]) -> Admitted:
     """Check every arm before any is run, each once."""
-    found = Admitted()
+    admitted = Admitted()
     for name, point in {point.name: point for point in points}.items():
         checked = bench.check(Request(model, [ArmRequest("A", point.choices)], point.workload, point.traffic))["A"]
-        found.planned[name], found.verdicts[name] = dict(checked.planned), list(checked.verdicts)
+        admitted.planned[name], admitted.verdicts[name] = dict(checked.planned), list(checked.verdicts)
         if checked.blocked:
-            found.refused[name] = " ".join(verdict.reason for verdict in checked.blocked)
-    return found
+            admitted.refused[name] = " ".join(verdict.reason for verdict in checked.blocked)
+    return admitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,47 +93,33 @@ class Task:
 
 def trial_tasks(model: str, points: Sequence[Point], rounds: int, journal: Journal, course: str = "") -> list[Task]:
     """Every arm once a round. `points`: what can run, the base first; `course`: the id that each run names."""
-    return [
-        Task(
-            point.name,
-            number,
-            Request(model, [ArmRequest("A", point.choices)], point.workload, point.traffic, trial=course),
-            f"round {number + 1} of {rounds}: {point.title}",
-        )
-        for number in range(rounds)
-        for point in order(points, number)
-        if (point.name, number) not in journal.trials
-    ]
+    tasks = []
+    for number in range(rounds):
+        for point in order(points, number):
+            if (point.name, number) not in journal.trials:
+                arms = [ArmRequest("A", point.choices)]
+                request = Request(model, arms, point.workload, point.traffic, trial=course)
+                tasks.append(Task(point.name, number, request, f"round {number + 1} of {rounds}: {point.title}"))
+    return tasks
 
 
 def reading_tasks(
     model: str, points: Sequence[Point], quality: Quality, journal: Journal, course: str = ""
 ) -> list[Task]:
-    """Every arm but the first is compared with it on given texts."""
-    base, *others = {point.arm: point.choices for point in points}.items()
-    return [
-        Task(
-            arm,
-            None,
-            Request(
-                model,
-                [ArmRequest("A", base[1]), ArmRequest("B", choices)],
-                reading_of(quality),
-                None,
-                quality,
-                course,
-            ),
-            f"quality: {titles_text(choices)}",
-        )
-        for arm, choices in others
-        if arm not in journal.costs
-    ]
+    """A comparison of every arm but the first with the first, on given texts."""
+    tasks, (base, *rest) = [], {point.arm: point.choices for point in points}.values()
+    for choices in rest:
+        if (arm := arm_text(choices)) not in journal.costs:
+            arms = [ArmRequest("A", base), ArmRequest("B", choices)]
+            request = Request(model, arms, reading_of(quality), None, quality, course)
+            tasks.append(Task(arm, None, request, f"quality: {titles_text(choices)}"))
+    return tasks
 
 
 def perform(
     bench: Bench, tasks: Sequence[Task], journal: Journal, follow: Follow, visitor: Visitor = LOCAL_USER
 ) -> None:
-    """Run one after the other. Raises Stopped where a run was cancelled, and TrialFailed where one failed."""
+    """Run tasks one after the other. Raises Stopped where a run was cancelled, and TrialFailed where one failed."""
     for task in tasks:
         run = bench.runs.get(bench.submit(task.request, visitor))
         assert run is not None
@@ -151,18 +138,19 @@ def run_of(bench: Bench, done: Done) -> Run:
 
 
 def keep(task: Task, run: Run, journal: Journal, node: str = "", spent_s: float | None = None) -> None:
-    """Note what a run came to. `node`: where it ran, "" for here; `spent_s`: what is charged for it, else how long it
-    took. Raises Stopped and TrialFailed."""
+    """Put what a run came to into the journal. `node`: where it ran, "" for here; `spent_s`: what is charged for it;
+    None: how long it took. Raises Stopped and TrialFailed."""
     if run.status == "cancelled":
         raise Stopped
     if run.status != "done":
         raise TrialFailed(f"{task.what}: {run.message}", run.bad_input)
-    found = _cost(run, task.arm) if task.round is None else _trial(run, task.arm, task.round, node)
-    journal.add(found if spent_s is None else msgspec.structs.replace(found, spent_s=spent_s))
+    line = _cost(run, task.arm) if task.round is None else _trial(run, task.arm, task.round, node)
+    journal.add(line if spent_s is None else msgspec.structs.replace(line, spent_s=spent_s))
 
 
 def order(points: Sequence[T], number: int) -> list[T]:
-    """Every other round takes the one before it backwards, so that drift favours none; pairs begin with another arm."""
+    """The order of a round: every other one takes the one before it backwards, so that drift favours no arm, and each
+    such pair of rounds begins with another arm."""
     first = number // 2 % len(points)
     turned = [*points[first:], *points[:first]]
     return turned[::-1] if number % 2 else turned
@@ -170,16 +158,16 @@ def order(points: Sequence[T], number: int) -> list[T]:
 
 def _cost(run: Run, arm: str) -> Cost:
     snapshot = run.snapshot()
-    found = whole_reading(snapshot)
-    assert found is not None and found.difference is not None
-    one, apart = found.difference, [nats for score in snapshot.arms["B"].scores for nats in score.kl_nats]
+    reading = whole_reading(snapshot)
+    assert reading is not None and reading.difference is not None
+    difference, kl_nats = reading.difference, [nats for score in snapshot.arms["B"].scores for nats in score.kl_nats]
     return Cost(
         arm,
-        one.kl_nats,
-        one.top1_agreement,
-        one.perplexity_ratio,
-        "" if is_random(snapshot) else cost_of(one),
-        mean_interval(apart),
+        difference.kl_nats,
+        difference.top1_agreement,
+        difference.perplexity_ratio,
+        "" if is_random(snapshot) else cost_of(difference),
+        mean_interval(kl_nats),
         finer_arm(snapshot) == "B",
         run.elapsed_s,
     )
@@ -187,29 +175,26 @@ def _cost(run: Run, arm: str) -> Cost:
 
 def _trial(run: Run, arm: str, number: int, node: str) -> Trial:
     series, summary = run.arms["A"], run.summary("A")
-    memory, ttft_s = summary.peak_memory_bytes or 0, summary.ttft_s or 0.0
-    doubtful: dict[str, str] = {row.finding.axis: row.status for row in run.ledger("A") if row.status in DOUBTFUL}
-    gpu, began = run.created.machine.get("uuid", ""), start_of(series, True)
-    start_s = began.total_s if began is not None and began.before != "loaded" else None
-    found = Trial(
+    start = start_of(series, True)
+    trial = Trial(
         arm,
         number,
         series.latency_s,
-        ttft_s,
-        memory,
+        summary.ttft_s or 0.0,
+        summary.peak_memory_bytes or 0,
         summary.kv_bytes,
         series.ids,
-        doubtful,
-        gpu,
+        {row.finding.axis: row.status for row in run.ledger("A") if row.status in DOUBTFUL},
+        run.created.machine.get("uuid", ""),
         node,
         spent_s=run.elapsed_s,
-        start_s=start_s,
+        start_s=start.total_s if start is not None and start.before != "loaded" else None,
     )
     if run.request.traffic is None:
-        return found
+        return trial
     served = run.snapshot().batch_summaries["A"]
-    first_s, token_s = served.ttft.median_s or 0.0, served.token.median_s
-    times_s = [first_s] if token_s is None else [first_s, token_s]
+    ttft_s, token_s = served.ttft.median_s or 0.0, served.token.median_s
+    latency_s = [ttft_s] if token_s is None else [ttft_s, token_s]
     return msgspec.structs.replace(
-        found, latency_s=times_s, ttft_s=first_s, useful_tokens_s=served.useful_tokens_s, ids=[]
+        trial, latency_s=latency_s, ttft_s=ttft_s, useful_tokens_s=served.useful_tokens_s, ids=[]
     )

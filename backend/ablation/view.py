@@ -10,7 +10,7 @@ from tokendyno.backend.ablation.headline import ablation_headline, change_title
 from tokendyno.backend.ablation.kinds import Ablation
 from tokendyno.backend.ablation.result import StepResult
 from tokendyno.backend.ablation.steps import arm_text
-from tokendyno.backend.optimizations import all_axes, defaults
+from tokendyno.backend.optimizations import axis_title, defaults
 from tokendyno.backend.units import bytes_text, seconds_text, three
 from tokendyno.backend.views.pareto import Cost, Pareto, pareto
 from tokendyno.backend.views.quality import cost_remark
@@ -20,7 +20,6 @@ TITLES = {
     "alone": ("Each alone", "arm A and one choice, against arm A"),
     "without": ("All but one", "arm B without one choice, against arm B: what is lost without it"),
 }
-
 
 DIVERGENCE = "KL divergence from A"
 
@@ -71,7 +70,8 @@ class WorthView(msgspec.Struct, frozen=True):
 
 
 class _Figure(NamedTuple):
-    """A figure of all steps: its values, how far each end reaches, and its unit."""
+    """A figure of all steps: its values, how much more each is than that of the step it is compared with (None for the
+    base), and the interval of that."""
 
     title: str
     values: Sequence[float | None]
@@ -82,7 +82,21 @@ class _Figure(NamedTuple):
 def worth_view(course: Ablation) -> WorthView:
     """An ablation as it is now."""
     steps = course.results()
-    figures = [_latency(steps), _memory(steps)] + ([_quality(steps)] if course.heading.positions else [])
+    figures = [
+        _Figure(
+            "Time per token",
+            [step.latency_mean_s for step in steps],
+            [step.latency_more_s for step in steps],
+            [step.latency_interval_s for step in steps],
+        ),
+        _Figure(
+            "Peak memory",
+            [step.peak_memory_bytes for step in steps],
+            [step.memory_more_bytes for step in steps],
+            [step.memory_interval_bytes for step in steps],
+        ),
+        *([_quality(steps)] if course.heading.positions else []),
+    ]
     groups = []
     for kind, (title, what) in TITLES.items():
         if kind not in course.heading.kinds:
@@ -117,34 +131,16 @@ def _pareto(steps: Sequence[StepResult], figures: Sequence[_Figure]) -> Pareto |
 # --- figures --------------------------------------------------------------------------------------
 
 
-def _latency(steps: Sequence[StepResult]) -> _Figure:
-    return _Figure(
-        "Time per token",
-        [one.latency_mean_s for one in steps],
-        [one.latency_more_s for one in steps],
-        [one.latency_interval_s for one in steps],
-    )
-
-
-def _memory(steps: Sequence[StepResult]) -> _Figure:
-    return _Figure(
-        "Peak memory",
-        [one.peak_memory_bytes for one in steps],
-        [one.memory_more_bytes for one in steps],
-        [one.memory_interval_bytes for one in steps],
-    )
-
-
 def _quality(steps: Sequence[StepResult]) -> _Figure:
-    """KL divergence from the base; its interval is of the value itself, so it is moved to the change."""
-    values = [0.0 if one.kind == "base" else one.quality.kl_nats if one.quality else None for one in steps]
+    """KL divergence from the base. Its interval is that of the value, so it is shifted to become that of the change."""
+    values = [0.0 if step.kind == "base" else step.quality.kl_nats if step.quality else None for step in steps]
     mores, intervals = list[float | None](), list[tuple[float, float] | None]()
-    for one, value in zip(steps, values, strict=True):
-        there = values[one.against] if one.against is not None else None
-        known = value is not None and there is not None
+    for step, value in zip(steps, values, strict=True):
+        there = values[step.against] if step.against is not None else None
+        compared = value is not None and there is not None
         mores.append(value - there if value is not None and there is not None else None)
-        found = one.quality.kl_interval if one.quality else None
-        intervals.append((found[0] - there, found[1] - there) if known and found and there is not None else None)
+        ends = step.quality.kl_interval if step.quality else None
+        intervals.append((ends[0] - there, ends[1] - there) if compared and ends and there is not None else None)
     return _Figure(DIVERGENCE, values, mores, intervals)
 
 
@@ -162,7 +158,7 @@ def _text(title: str, value: float, sign: bool) -> str:
 
 def _start(kind: str, steps: Sequence[StepResult], figures: Sequence[_Figure]) -> Row:
     """Arm A, or arm B for what is left out of it."""
-    index = next((i for i, one in enumerate(steps) if one.kind == ("all" if kind == "without" else "base")), 0)
+    index = next((i for i, step in enumerate(steps) if step.kind == ("all" if kind == "without" else "base")), 0)
     bars = [_bar(figure, index, False) for figure in figures]
     return Row("Arm B" if kind == "without" else "Arm A", bars, _remarks(steps[index]))
 
@@ -176,17 +172,18 @@ def _row(index: int, steps: Sequence[StepResult], figures: Sequence[_Figure], ki
 
 
 def _bar(figure: _Figure, index: int, change: bool, gains: bool = True, equal: bool = False) -> Bar | None:
-    """Drawn on one axis, from 0 to the largest value or interval of the figure. `gains`: less of it may count as
-    better; `equal`: of arms with the same plan, neither of which is better."""
+    """The bar of a step, on an axis from 0 to 15% over the largest value of the figure; None where it is not known.
+    `change`: of the change, else of the whole value; `gains`: less of it may count as better; `equal`: both arms have
+    the same plan, so that neither is better."""
     value, more = figure.values[index], figure.mores[index]
     if value is None or (change and more is None):
         return None
     most = max([v for v in figure.values if v is not None], default=0.0) * 1.15 or 1.0
     if not change or more is None:
         return Bar(0.0, value / most, None, None, _text(figure.title, value, False), "", "")
-    begin, found = value - more, figure.intervals[index]
-    low, high = (begin + found[0], begin + found[1]) if found else (None, None)
-    better = "yes" if found and found[1] < 0 and gains else "no" if found and found[0] > 0 else ""
+    begin, interval = value - more, figure.intervals[index]
+    low, high = (begin + interval[0], begin + interval[1]) if interval else (None, None)
+    better = "yes" if interval and interval[1] < 0 and gains else "no" if interval and interval[0] > 0 else ""
     better = "" if equal else better
     return Bar(
         _share(begin, most),
@@ -194,7 +191,7 @@ def _bar(figure: _Figure, index: int, change: bool, gains: bool = True, equal: b
         None if low is None else _share(low, most),
         None if high is None else _share(high, most),
         _text(figure.title, more, True),
-        f"{_text(figure.title, found[0], True)} to {_text(figure.title, found[1], True)}" if found else "",
+        f"{_text(figure.title, interval[0], True)} to {_text(figure.title, interval[1], True)}" if interval else "",
         better,
     )
 
@@ -210,14 +207,13 @@ def _remarks(step: StepResult) -> list[str]:
     """Why it cannot run; what else changed; what the ledger does not show as planned; another text; a cost."""
     if step.refused:
         return [f"cannot run: {step.refused}"]
-    titles = {axis.name: axis.title for axis in all_axes()}
-    said = ["changes nothing of the plan: what differs is noise"] if step.equal else []
-    said += [
-        f"{titles.get(a, a)} went from {there} to {here} with it" for a, (there, here) in step.also_changed.items()
+    remarks = ["changes nothing of the plan: what differs is noise"] if step.equal else []
+    remarks += [
+        f"{axis_title(a)} went from {there} to {here} with it" for a, (there, here) in step.also_changed.items()
     ]
-    said += [f"{titles.get(a, a)} is not as planned ({s.replace('_', ' ')})" for a, s in step.doubtful.items()]
+    remarks += [f"{axis_title(a)} is not as planned ({s.replace('_', ' ')})" for a, s in step.doubtful.items()]
     if step.same_text is False:
-        said.append("writes another text than arm A")
+        remarks.append("writes another text than arm A")
     if step.quality is not None and (cost := cost_remark(step.quality.cost, step.quality.finer)):
-        said.append(cost)
-    return said
+        remarks.append(cost)
+    return remarks

@@ -83,21 +83,21 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {"A": self.a} if self.command == "run" else {"A": self.a, "B": self.b}
 
     def arguments(self, model: str) -> list[str]:
-        """The command with its options, of a model by this name."""
-        said = [self.command, "--model", model]
+        """The command with its options, for a model of this name."""
+        arguments = [self.command, "--model", model]
         if self.command == "run":
-            said += ["--arm", self.a] if self.a else []
+            arguments += ["--arm", self.a] if self.a else []
         else:
-            said += ["--a", self.a, "--b", self.b]
+            arguments += ["--a", self.a, "--b", self.b]
         match self.command:
             case "batch":
-                said += ["--traffic", self.traffic, "--requests", str(self.requests)]
+                arguments += ["--traffic", self.traffic, "--requests", str(self.requests)]
             case "quality":
-                return [*said, "--positions", str(self.positions)]
+                return [*arguments, "--positions", str(self.positions)]
             case _:
-                said += ["--prompt-tokens", str(self.prompt_tokens), "--max-new-tokens", str(self.max_new_tokens)]
-                said += ["--batch-size", str(self.batch_size), "--ignore-eos"]
-        return [*said, "--repeats", str(self.repeats)]
+                arguments += ["--prompt-tokens", str(self.prompt_tokens), "--max-new-tokens", str(self.max_new_tokens)]
+                arguments += ["--batch-size", str(self.batch_size), "--ignore-eos"]
+        return [*arguments, "--repeats", str(self.repeats)]
 
     @property
     def line(self) -> str:
@@ -172,7 +172,7 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Claims(msgspec.Struct, frozen=True):
-    """All of them, in the order in which they are shown."""
+    """All claims, in the order in which they are shown."""
 
     families: list[Family]
     tests: dict[str, ClaimTest]
@@ -187,8 +187,9 @@ class Claims(msgspec.Struct, frozen=True):
         return next(family for family in self.families if claim in family.claim)
 
     def named(self, names: Sequence[str]) -> list[Claim]:
-        """Those of these names, of claims or families, in that order; without names all. InputError: unknown ones."""
-        known = {claim.name: [claim] for claim in self.claims} | {one.name: one.claim for one in self.families}
+        """The claims of these names, or of families of these names, in that order; all claims without names. InputError
+        for an unknown name."""
+        known = {claim.name: [claim] for claim in self.claims} | {family.name: family.claim for family in self.families}
         for name in names:
             if name not in known:
                 raise unknown("claim", name, known, "tokendyno claims")
@@ -203,7 +204,7 @@ class Claims(msgspec.Struct, frozen=True):
 
 @functools.cache
 def shipped_claims() -> Claims:
-    """Those in `presets/claims/`."""
+    """The claims in `presets/claims/`."""
     return read_claims(FOLDER)
 
 

@@ -37,14 +37,14 @@ def bounds(figure: Figure, tests: Mapping[str, Samples]) -> Bounds | None:
     difference  A - B
     payback     compile seconds of B / seconds that it saves a token: after how many tokens they have paid back
     """
-    found = _of(figure, tests.get(figure.test))
-    if not figure.over or found is None:
-        return found
-    other = _of(figure, tests.get(figure.over))
-    return None if other is None else _divided(found, other)
+    own = _of_test(figure, tests.get(figure.test))
+    if not figure.over or own is None:
+        return own
+    other = _of_test(figure, tests.get(figure.over))
+    return None if other is None else _divided(own, other)
 
 
-def _of(figure: Figure, arms: Samples | None) -> Bounds | None:
+def _of_test(figure: Figure, arms: Samples | None) -> Bounds | None:
     if arms is None:
         return None
     a, b = (arms.get(name, {}).get(figure.metric, []) for name in ("A", "B"))
@@ -55,7 +55,7 @@ def _of(figure: Figure, arms: Samples | None) -> Bounds | None:
     if not a or not b:
         return None
     if figure.form == "difference":
-        return _mean(figure.metric, [one - other for one, other in _pairs(a, b)])
+        return _mean(figure.metric, [in_a - in_b for in_a, in_b in _pairs(a, b)])
     ratio = _ratio(figure.metric, a, b)  # of A to B
     if ratio is None:
         return None
@@ -77,29 +77,30 @@ def _mean(metric: Metric, values: Sequence[float]) -> Bounds | None:
     if metric.endswith("_bytes"):  # counted, not timed: runs differ by what they did, not by chance
         return Bounds(middle, min(values), max(values))
     if metric == "perplexity_ratio":  # a mean over positions in the exponent
-        logs = [math.log(value) for value in values]
-        ends = interval(logs)
-        middle = math.exp(math.fsum(logs) / len(logs))
-        return Bounds(middle, *([math.exp(end) for end in ends] if ends else (None, None)))
-    found = positive_interval(values) or interval(values)
-    return Bounds(middle, *(found or (None, None)))
+        return _geometric_mean([math.log(value) for value in values])
+    return Bounds(middle, *(positive_interval(values) or interval(values) or (None, None)))
+
+
+def _geometric_mean(logs: Sequence[float]) -> Bounds:
+    ends = interval(logs)
+    middle = math.exp(math.fsum(logs) / len(logs))
+    return Bounds(middle, *([math.exp(end) for end in ends] if ends else (None, None)))
 
 
 def _ratio(metric: Metric, a: Sequence[float], b: Sequence[float]) -> Bounds | None:
-    """Over pairs of runs that followed each other, as `runs.summary.compare`."""
+    """A / B over pairs of runs that followed each other, as `runs.summary.compare`; None where one is not positive."""
     pairs = _pairs(a, b)
     if any(min(pair) <= 0 for pair in pairs):
         return None
-    logs = [math.log(one / other) for one, other in pairs]
-    middle = math.exp(math.fsum(logs) / len(logs))
+    logs = [math.log(in_a / in_b) for in_a, in_b in pairs]
+    ratio = _geometric_mean(logs)
     if metric.endswith("_bytes"):
-        return Bounds(middle, math.exp(min(logs)), math.exp(max(logs)))
-    found = interval(logs)
-    return Bounds(middle, *([math.exp(end) for end in found] if found else (None, None)))
+        return Bounds(ratio.value, math.exp(min(logs)), math.exp(max(logs)))
+    return ratio
 
 
 def _pairs(a: Sequence[float], b: Sequence[float]) -> list[tuple[float, float]]:
-    """What is the same in all runs stands for each of them."""
+    """Both values of each run. A single value is the same in all runs, and stands for each of them."""
     if len(a) == 1 or len(b) == 1:
         most = max(len(a), len(b))
         a, b = (values * most if len(values) == 1 else values for values in (list(a), list(b)))
@@ -110,64 +111,62 @@ def _payback(arms: Samples) -> Bounds | None:
     """Infinite where B saves nothing, so that its compile time never pays back."""
     cold = arms.get("B", {}).get("cold_s", [])
     pairs = _pairs(*(arms.get(name, {}).get("token_s", []) for name in ("A", "B")))
-    saved = _mean("token_s", [one - other for one, other in pairs])
+    saved = _mean("token_s", [in_a - in_b for in_a, in_b in pairs])
     if not cold or saved is None:
         return None
-    value, least, most = (_after(cold[0], one) for one in (saved.value, saved.high, saved.low))
+    value, least, most = (
+        cold[0] / saved_s if saved_s is not None and saved_s > 0 else math.inf
+        for saved_s in (saved.value, saved.high, saved.low)
+    )
     return Bounds(value, *((None, None) if saved.low is None else (least, most)))
 
 
-def _after(cold_s: float, saved_s: float | None) -> float:
-    """Tokens."""
-    return cold_s / saved_s if saved_s is not None and saved_s > 0 else math.inf
+def _map(figure: Bounds, change: Callable[[float], float]) -> Bounds:
+    ends = [change(end) for end in (figure.low, figure.high) if end is not None]
+    return Bounds(change(figure.value), *((min(ends), max(ends)) if len(ends) == 2 else (None, None)))
 
 
-def _map(found: Bounds, change: Callable[[float], float]) -> Bounds:
-    ends = [change(end) for end in (found.low, found.high) if end is not None]
-    return Bounds(change(found.value), *((min(ends), max(ends)) if len(ends) == 2 else (None, None)))
-
-
-def _divided(one: Bounds, other: Bounds) -> Bounds | None:
+def _divided(own: Bounds, other: Bounds) -> Bounds | None:
     """Quotient of two independent positive figures; half widths of their logarithms add up as squares."""
-    if min(one.value, other.value) <= 0:
+    if min(own.value, other.value) <= 0:
         return None
-    value = one.value / other.value
-    halves = [_half(one), _half(other)]
+    value = own.value / other.value
+    halves = [_half(own), _half(other)]
     if None in halves:
         return Bounds(value, None, None)
     half = math.hypot(*(h for h in halves if h is not None))
     return Bounds(value, value * math.exp(-half), value * math.exp(half))
 
 
-def _half(found: Bounds) -> float | None:
-    if found.low is None or found.high is None or found.low <= 0:
+def _half(figure: Bounds) -> float | None:
+    if figure.low is None or figure.high is None or figure.low <= 0:
         return None
-    return max(math.log(found.high / found.value), math.log(found.value / found.low))
+    return max(math.log(figure.high / figure.value), math.log(figure.value / figure.low))
 
 
 # --- verdicts -------------------------------------------------------------------------------------
 
 
-def state(figure: Figure, found: Bounds | None) -> State:
+def state(figure: Figure, measured: Bounds | None) -> State:
     """A figure against the range that was claimed: its whole interval lies within, beyond it on its better side
     (exceeds) or outside otherwise; or overlaps it. A figure without an interval is never more than an overlap."""
     if not figure.decides:
         return "shown"
-    if found is None:
+    if measured is None:
         return "missing"
     low, high = _range(figure)
-    least, most = _ends(found)
+    least, most = _ends(measured)
     if most < low or high < least:
-        return "exceeds" if figure.better and figure.better == side(figure, found) else "outside"
-    return "within" if low <= least and most <= high and found.low is not None else "overlaps"
+        return "exceeds" if figure.better and figure.better == side(figure, measured) else "outside"
+    return "within" if low <= least and most <= high and measured.low is not None else "overlaps"
 
 
-def side(figure: Figure, found: Bounds | None) -> Side:
+def side(figure: Figure, measured: Bounds | None) -> Side:
     """On which side of the claimed range a figure lies, or its interval leaves the range; "" if neither."""
-    if found is None:
+    if measured is None:
         return ""
     low, high = _range(figure)
-    least, most = _ends(found)
+    least, most = _ends(measured)
     if least < low and high < most:
         return "both"
     return "below" if least < low else "above" if high < most else ""
@@ -179,8 +178,9 @@ def _range(figure: Figure) -> tuple[float, float]:
     return low, math.inf if figure.high is None else figure.high
 
 
-def _ends(found: Bounds) -> tuple[float, float]:
-    return (found.value if found.low is None else found.low), (found.value if found.high is None else found.high)
+def _ends(measured: Bounds) -> tuple[float, float]:
+    value = measured.value
+    return value if measured.low is None else measured.low, value if measured.high is None else measured.high
 
 
 def verdict(states: Sequence[State], partly: bool = False) -> Word:
@@ -192,13 +192,13 @@ def verdict(states: Sequence[State], partly: bool = False) -> Word:
     not confirmed     none is, and at least one lies outside
     not decided       none is, and none lies outside: intervals reach out of their range, or there is none
     """
-    decided = [one for one in states if one not in ("shown", "missing")]
+    decided = [state for state in states if state not in ("shown", "missing")]
     if not decided:
         return "not tested here"
-    holding = [one for one in decided if one in ("within", "exceeds")]
+    holding = [state for state in decided if state in ("within", "exceeds")]
     if not holding:
         return "not confirmed" if "outside" in decided else "not decided"
-    if partly or len(holding) < sum(one != "shown" for one in states):
+    if partly or len(holding) < sum(state != "shown" for state in states):
         return "partly confirmed"
     return "exceeded" if "exceeds" in holding else "confirmed"
 
@@ -206,6 +206,5 @@ def verdict(states: Sequence[State], partly: bool = False) -> Word:
 def drifted(stored: Bounds, now: Bounds, drift: float) -> bool:
     """Whether a figure has left its stored interval, widened at both ends by that share of its value."""
     room = abs(stored.value) * drift if math.isfinite(stored.value) else 0.0
-    low = stored.value if stored.low is None else stored.low
-    high = stored.value if stored.high is None else stored.high
+    low, high = _ends(stored)
     return not low - room <= now.value <= high + room

@@ -46,8 +46,8 @@ class Result(msgspec.Struct, frozen=True):
     @property
     def void(self) -> str:
         """Why it says nothing; "" if it does."""
-        found = next((doubt for doubt in self.doubts if doubt.void), None)
-        return f"{found.axis} was not in effect in arm {found.arm}: {found.reason}" if found else ""
+        doubt = next((doubt for doubt in self.doubts if doubt.void), None)
+        return f"{doubt.axis} was not in effect in arm {doubt.arm}: {doubt.reason}" if doubt else ""
 
 
 def machine_name(machine: Mapping[str, str]) -> str:
@@ -97,9 +97,9 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def read_results(tests: Mapping[str, ClaimTest], folder: Path = RESULTS) -> dict[str, list[Result]]:
-    """Results by test, of those whose command is still the test's, whatever its repeats: fewer leave a wider interval.
-    InputError where a file is damaged."""
-    found: dict[str, list[Result]] = {}
+    """Results by test, as far as their command is still that of the test, whatever its repeats: fewer leave a wider
+    interval. InputError where a file is damaged."""
+    results: dict[str, list[Result]] = {}
     for path in sorted(folder.glob("*.json")):
         result = _read(path)
         test = tests.get(result.test)
@@ -109,8 +109,8 @@ def read_results(tests: Mapping[str, ClaimTest], folder: Path = RESULTS) -> dict
             and _REPEATS.sub("", test.line) == _REPEATS.sub("", command)
             and test.device == result.machine.get("device")
         ):
-            found.setdefault(result.test, []).append(result)
-    return found
+            results.setdefault(result.test, []).append(result)
+    return results
 
 
 def _read(path: Path) -> Result:

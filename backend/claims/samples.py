@@ -35,7 +35,7 @@ class Doubt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def samples(run: Snapshot) -> Samples:
-    """Of every arm. Times in seconds, sizes in bytes:
+    """The samples of every arm; times in seconds, sizes in bytes.
 
     token_s           mean time of a token after the first, of each run
     ttft_s            time to first token, of each run
@@ -52,35 +52,35 @@ def samples(run: Snapshot) -> Samples:
     return {name: {**_of_arm(arm), **_of_texts(run, name)} for name, arm in run.arms.items()}
 
 
-def joined(found: Sequence[Samples]) -> Samples:
-    """Those of several runs of the same arms, one after the other."""
+def joined(runs: Sequence[Samples]) -> Samples:
+    """The samples of several runs of the same arms, one after the other."""
     return {
-        arm: {metric: [value for one in found for value in one[arm].get(metric, ())] for metric in metrics}
-        for arm, metrics in found[0].items()
+        arm: {metric: [value for run in runs for value in run[arm].get(metric, ())] for metric in metrics}
+        for arm, metrics in runs[0].items()
     }
 
 
 def doubts(run: Snapshot) -> list[Doubt]:
     """Choices that were asked for and are not verified."""
-    found = []
+    in_doubt = []
     for arm in run.request.arms:
         for row in run.ledger(arm.name):
             if row.finding.axis in arm.choices and row.status in (*BAD, "partial"):
-                found.append(Doubt(arm.name, row.finding.axis, row.status, row.reason or row.finding.proof))
-    return found
+                in_doubt.append(Doubt(arm.name, row.finding.axis, row.status, row.reason or row.finding.proof))
+    return in_doubt
 
 
 def _of_arm(arm: ArmSeries) -> dict[Metric, list[float]]:
     ends = [arm.finishes[n] for n in sorted(arm.finishes) if arm.completed(n)]
-    runs = [one.latencies_s for n, one in arm.measured().items() if arm.completed(n) and one.latencies_s]
+    runs = [finish.latencies_s for n, finish in arm.measured().items() if arm.completed(n) and finish.latencies_s]
     kv = [float(full + sliding) for full, sliding in zip(arm.kv_full[-1:], arm.kv_sliding[-1:], strict=True)]
     weights = [float(arm.loaded.weight_bytes)] if arm.loaded else []
-    peaks = [float(one.counts.memory.allocator_peak_bytes or one.peak_memory_bytes) for one in ends]
+    peaks = [float(finish.counts.memory.allocator_peak_bytes or finish.peak_memory_bytes) for finish in ends]
     compiled = arm.finished.compiled if arm.finished else None
     loading = arm.phases.get("load")
-    spread = any(part.of == "device" for one in ends for part in one.ranks)  # a peak is that of one device
-    useful = [n / one.wall_s for one in ends if (n := one.counts.requests.useful_tokens) and one.wall_s]
-    found: dict[Metric, list[float]] = {
+    spread = any(part.of == "device" for finish in ends for part in finish.ranks)  # a peak is that of one device
+    useful = [n / finish.wall_s for finish in ends if (n := finish.counts.requests.useful_tokens) and finish.wall_s]
+    by_metric: dict[Metric, list[float]] = {
         "token_s": [step for run in runs if (step := mean(run[1:])) is not None],
         "ttft_s": [run[0] for run in runs],
         "cold_s": [compiled.cold_s] if compiled else [],
@@ -89,10 +89,10 @@ def _of_arm(arm: ArmSeries) -> dict[Metric, list[float]]:
         "kv_bytes": kv,
         "peak_bytes": peaks,
         "temporary_bytes": [peak - weights[0] - sum(kv) for peak in peaks] if weights and not spread else [],
-        "process_bytes": [float(one.peak_memory_bytes) for one in ends],
+        "process_bytes": [float(finish.peak_memory_bytes) for finish in ends],
         "useful_tokens_s": useful,
     }
-    return {metric: values for metric, values in found.items() if values}
+    return {metric: values for metric, values in by_metric.items() if values}
 
 
 def _of_texts(run: Snapshot, name: str) -> dict[Metric, list[float]]:
@@ -100,13 +100,13 @@ def _of_texts(run: Snapshot, name: str) -> dict[Metric, list[float]]:
     arms = list(run.arms.values())
     if len(arms) != 2 or name != arms[1].name:
         return {}
-    found: dict[Metric, list[float]] = {"top1_agreement": [], "kl_nats": [], "perplexity_ratio": []}
+    by_metric: dict[Metric, list[float]] = {"top1_agreement": [], "kl_nats": [], "perplexity_ratio": []}
     for a, b in zip(arms[0].scores, arms[1].scores, strict=False):
         for begin in range(0, len(b.nll_nats) - BLOCK + 1, BLOCK):
             block = slice(begin, begin + BLOCK)
             more = [there - here for here, there in zip(a.nll_nats[block], b.nll_nats[block], strict=True)]
             same = [here == there for here, there in zip(a.top[block], b.top[block], strict=True)]
-            found["perplexity_ratio"].append(math.exp(math.fsum(more) / BLOCK))
-            found["top1_agreement"].append(sum(same) / BLOCK)
-            found["kl_nats"].append(math.fsum(b.kl_nats[block]) / BLOCK)
-    return {metric: values for metric, values in found.items() if values}
+            by_metric["perplexity_ratio"].append(math.exp(math.fsum(more) / BLOCK))
+            by_metric["top1_agreement"].append(sum(same) / BLOCK)
+            by_metric["kl_nats"].append(math.fsum(b.kl_nats[block]) / BLOCK)
+    return {metric: values for metric, values in by_metric.items() if values}

@@ -13,6 +13,8 @@ from tokendyno.backend.claims.results import Result, read_results
 from tokendyno.backend.units import three
 
 LEAST_NATS = 1e-6
+SCALES: dict[Unit, float] = {"%": 100.0, "GB": 1e-9}
+"""Factors to the units of the text; the others are shown as they are."""
 
 WORDS: tuple[Word, ...] = (
     "confirmed",
@@ -41,29 +43,30 @@ class Standing(NamedTuple):
     once: bool = False
 
 
-def standing_text(one: Standing) -> str:
-    """Of one figure beside the range that was claimed; "" where none was."""
-    match one.state:
+def standing_text(standing: Standing) -> str:
+    """Where one figure stands, beside the range that was claimed; "" where none was."""
+    match standing.state:
         case "shown":
             return ""
         case "missing":
             return "not measured"
-        case "overlaps" if not one.once:
-            return f"with an interval that reaches {SIDES[one.side]} the claimed range"
+        case "overlaps" if not standing.once:
+            return f"with an interval that reaches {SIDES[standing.side]} the claimed range"
         case _:
-            better = ", which is better" * (one.state == "exceeds")
-            return f"{SIDES[one.side]} the claimed range{better}{', in one run only' * one.once}"
+            better = ", which is better" * (standing.state == "exceeds")
+            return f"{SIDES[standing.side]} the claimed range{better}{', in one run only' * standing.once}"
 
 
 def remark(standings: Sequence[Standing], word: Word, partly: bool = False) -> str:
-    """What a verdict rests on: of how many figures how many stand where, those that hold first; "" where that is plain.
+    """What a verdict rests on: how many of its figures stand where, those that hold first; "" where that is plain.
     `partly`: some choice was in effect only in part."""
-    decided = sorted((one for one in standings if one.state != "shown"), key=lambda one: _ORDER.index(one.state))
+    decided = [standing for standing in standings if standing.state != "shown"]
+    decided.sort(key=lambda standing: _ORDER.index(standing.state))
     if word == "not tested here" or (word == "confirmed" and len(decided) == 1):
         return ""
     counts = Counter(map(standing_text, decided))
-    said = "; ".join(f"{count} {text}" if len(decided) > 1 else text for text, count in counts.items())
-    counted = f"of {len(decided)} figures {said}" if len(decided) > 1 else said
+    texts = "; ".join(f"{count} {text}" if len(decided) > 1 else text for text, count in counts.items())
+    counted = f"of {len(decided)} figures {texts}" if len(decided) > 1 else texts
     return f"{counted}; {DOUBTED}" if partly else counted
 
 
@@ -131,16 +134,16 @@ class ClaimsDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def claims_document(
     claims: Claims, results: Mapping[str, Sequence[Result]], wanted: Sequence[Claim] | None = None
 ) -> ClaimsDocument:
-    """Every claim, or those wanted, with what was measured."""
-    found = [claim_view(claims, claim, results) for claim in (claims.claims if wanted is None else wanted)]
-    return ClaimsDocument("claims", 3, {word: sum(one.word == word for one in found) for word in WORDS}, found)
+    """Every claim, or the wanted ones, with what was measured."""
+    views = [claim_view(claims, claim, results) for claim in (claims.claims if wanted is None else wanted)]
+    return ClaimsDocument("claims", 3, {word: sum(view.word == word for view in views) for word in WORDS}, views)
 
 
 def measured_of(names: Sequence[str]) -> list[ClaimView]:
     """What was measured of shipped claims. InputError for a name that is none, and for results that cannot be read."""
-    known = shipped_claims()
-    results = read_results(known.tests) if names else {}
-    return [claim_view(known, claim, results) for claim in (known.named(names) if names else [])]
+    claims = shipped_claims()
+    results = read_results(claims.tests) if names else {}
+    return [claim_view(claims, claim, results) for claim in (claims.named(names) if names else [])]
 
 
 def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Result]]) -> ClaimView:
@@ -152,7 +155,7 @@ def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Resu
     best = _counting(claim, machines)
     word, sentence = (best.word, f"{best.sentence} ({best.machine})") if best else _untested(claim, machines, tests)
     first = next((figure for figure in claim.figures if figure.decides), None)
-    shown = next((one for one in best.figures if one.claimed), None) if best else None
+    shown = next((figure for figure in best.figures if figure.claimed), None) if best else None
     claimed = shown.claimed if shown else claimed_text(first) if first else ""
     differs = " ".join(filter(None, (claim.differs, family.differs)))
     return ClaimView(
@@ -171,7 +174,7 @@ def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Resu
         best.remark if best else "",
         sentence,
         machines,
-        {device: [test.line for test in found] for device, found in tests.items() if found},
+        {device: [test.line for test in tests[device]] for device in devices if tests[device]},
     )
 
 
@@ -189,7 +192,7 @@ def _untested(
         return "not tested here", claim.untested
     if machines:
         return "not tested here", "Only a CPU has measured it, and the claim is about GPUs."
-    where = " and ".join(dict.fromkeys(test.where for found in tests.values() for test in found))
+    where = " and ".join(dict.fromkeys(test.where for of_device in tests.values() for test in of_device))
     return "not tested here", f"It can be measured on {where} with --run; no result is kept."
 
 
@@ -200,63 +203,60 @@ def _machines(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Resul
         for result in results.get(name, ()):
             by_machine.setdefault((result.machine["device"], result.on), {})[name] = result
     order = sorted(by_machine, key=lambda key: (key[0] != "cuda", key[1]))
-    found = [_on_machine(claims, claim, machine, by_machine[device, machine]) for device, machine in order]
-    return [one for one in found if one.doubts or one.word != "not tested here"]
+    views = [_on_machine(claims, claim, machine, by_machine[device, machine]) for device, machine in order]
+    return [view for view in views if view.doubts or view.word != "not tested here"]
 
 
-def _on_machine(claims: Claims, claim: Claim, machine: str, found: Mapping[str, Result]) -> OnMachine:
-    device = claims.tests[next(iter(found))].device
-    samples = {name: result.samples for name, result in found.items() if not result.void}
+def _on_machine(claims: Claims, claim: Claim, machine: str, results: Mapping[str, Result]) -> OnMachine:
+    """What the results of one machine, by test, say of a claim."""
+    device = claims.tests[next(iter(results))].device
+    samples = {name: result.samples for name, result in results.items() if not result.void}
     figures = [figure for figure in claim.figures if claims.tests[figure.test].device == device]
     measured = [bounds(figure, samples) for figure in figures]
-    standings = [_standing(figure, one) for figure, one in zip(figures, measured, strict=True)]
-    doubts = [doubt for result in found.values() for doubt in result.doubts]
-    word = verdict([one.state for one in standings], partly=bool(doubts))
+    standings = [_standing(*pair) for pair in zip(figures, measured, strict=True)]
+    doubts = [doubt for result in results.values() for doubt in result.doubts]
+    word = verdict([standing.state for standing in standings], partly=bool(doubts))
     views = [
-        _figure(figure, one, how, claims.tests[figure.test].line)
-        for figure, one, how in zip(figures, measured, standings, strict=True)
+        _figure(figure, value, standing, claims.tests[figure.test].line)
+        for figure, value, standing in zip(figures, measured, standings, strict=True)
     ]
-    result = max(found.values(), key=lambda one: one.date)
-    versions = ", ".join(
-        f"{name} {result.versions[name]}" for name in ("torch", "transformers") if name in result.versions
-    )
-    sentence = _sentence(views) or next((one.void for one in found.values() if one.void), "Nothing was measured.")
+    newest = max(results.values(), key=lambda result: result.date)
+    packages = [name for name in ("torch", "transformers") if name in newest.versions]
+    void = next((result.void for result in results.values() if result.void), "Nothing was measured.")
     return OnMachine(
         machine,
         device,
-        result.date,
-        versions,
+        newest.date,
+        ", ".join(f"{name} {newest.versions[name]}" for name in packages),
         word,
         remark(standings, word, partly=bool(doubts)),
-        sentence,
+        _sentence(views) or void,
         views,
-        [f"arm {one.arm}: {one.axis} {one.status.replace('_', ' ')}: {one.reason}" for one in doubts],
+        [f"arm {doubt.arm}: {doubt.axis} {doubt.status.replace('_', ' ')}: {doubt.reason}" for doubt in doubts],
     )
 
 
-def _standing(figure: Figure, found: Bounds | None) -> Standing:
-    return Standing(state(figure, found), side(figure, found), found is not None and found.low is None)
+def _standing(figure: Figure, measured: Bounds | None) -> Standing:
+    return Standing(state(figure, measured), side(figure, measured), measured is not None and measured.low is None)
 
 
 def _sentence(figures: Sequence[FigureView]) -> str:
     """What was measured against what was claimed, figure by figure."""
     parts = []
-    for one in figures:
-        if one.state in ("missing", "shown"):
+    for figure in figures:
+        if figure.state in ("missing", "shown"):
             continue
-        title = one.title[0].upper() + one.title[1:]
-        parts.append(f"{title}: {one.measured}, claimed {one.claimed}; {one.standing}.")
+        title = figure.title[0].upper() + figure.title[1:]
+        parts.append(f"{title}: {figure.measured}, claimed {figure.claimed}; {figure.standing}.")
     return " ".join(parts)
 
 
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _figure(figure: Figure, found: Bounds | None, how: Standing, command: str) -> FigureView:
-    scale = {"%": 100.0, "GB": 1e-9}.get(figure.unit, 1.0)
-
+def _figure(figure: Figure, measured: Bounds | None, standing: Standing, command: str) -> FigureView:
     def scaled(value: float | None) -> float | None:
-        return None if value is None else value * scale
+        return None if value is None else value * SCALES.get(figure.unit, 1.0)
 
     return FigureView(
         figure.title,
@@ -264,12 +264,12 @@ def _figure(figure: Figure, found: Bounds | None, how: Standing, command: str) -
         claimed_text(figure),
         scaled(figure.low),
         scaled(figure.high),
-        measured_text(figure.unit, found),
-        scaled(found.value if found else None),
-        scaled(found.low if found else None),
-        scaled(found.high if found else None),
-        how.state,
-        standing_text(how),
+        measured_text(figure.unit, measured),
+        scaled(measured.value if measured else None),
+        scaled(measured.low if measured else None),
+        scaled(measured.high if measured else None),
+        standing.state,
+        standing_text(standing),
         command,
     )
 
@@ -287,19 +287,19 @@ def claimed_text(figure: Figure) -> str:
     return f"{text}{_sign(figure.unit)}"
 
 
-def measured_text(unit: Unit, found: Bounds | None) -> str:
+def measured_text(unit: Unit, measured: Bounds | None) -> str:
     """A figure with its interval, such as "42.1% (40.0 to 44.2)"."""
-    if found is None:
+    if measured is None:
         return "not measured"
-    text = f"{_number(unit, found.value)}{_sign(unit) if math.isfinite(found.value) else ''}"
-    if found.low is None or found.high is None:
+    text = f"{_number(unit, measured.value)}{_sign(unit) if math.isfinite(measured.value) else ''}"
+    if measured.low is None or measured.high is None:
         return f"{text} (one run, no interval)"
-    ends = [_number(unit, end) for end in (found.low, found.high)]
+    ends = [_number(unit, end) for end in (measured.low, measured.high)]
     return text if ends[0] == ends[1] else f"{text} ({ends[0]} to {ends[1]})"
 
 
 def _number(unit: Unit, value: float) -> str:
-    scaled = value * {"%": 100.0, "GB": 1e-9}.get(unit, 1.0)
+    scaled = value * SCALES.get(unit, 1.0)
     if unit == "nats" and abs(value) < LEAST_NATS:
         return f"under {LEAST_NATS:f}"
     if unit == "tokens":

@@ -13,11 +13,11 @@ from pathlib import Path
 def own_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     """A new folder in `parent` (None: the system's temporary one) for this user alone, removed at the end.
 
-    OSError if it cannot be made. Folders of this prefix that killed processes left are removed first.
+    Folders of this prefix that killed processes left are removed first. OSError if it cannot be made.
     """
     within = Path(tempfile.gettempdir()) if parent is None else parent
-    for other in within.glob(f"{prefix}*"):
-        _remove_if_left(other)
+    for left in within.glob(f"{prefix}*"):
+        _remove_if_left(left)
     draft = Path(tempfile.mkdtemp(prefix=f"new-{prefix}", dir=within))  # it has its name only once it is locked
     folder = draft.with_name(draft.name.removeprefix("new-"))
     lock = os.open(draft, os.O_RDONLY)

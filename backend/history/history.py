@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from typing import Literal
 
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.history.pins import Pin, SideBySide, beside
@@ -61,15 +62,15 @@ class Changes:
 
     def rename(self, run_id: str, name: str, visitor: Visitor) -> str:
         """Give a run a name; "" takes it away. Returns the name as it is kept."""
-        kept = " ".join(_clean("name", name, MAX_NAME).split())
-        self._say(run_id, visitor, name=kept)
-        return kept
+        name = " ".join(_clean("name", name, MAX_NAME).split())
+        self._describe(run_id, visitor, "name", name)
+        return name
 
     def note(self, run_id: str, note: str, visitor: Visitor) -> str:
         """Write a note on a run; "" takes it away. Returns the note as it is kept."""
-        kept = _clean("note", note, MAX_NOTE).strip()
-        self._say(run_id, visitor, note=kept)
-        return kept
+        note = _clean("note", note, MAX_NOTE).strip()
+        self._describe(run_id, visitor, "note", note)
+        return note
 
     def share(self, run_id: str, shared: bool, visitor: Visitor) -> None:
         """Let everybody who is logged in find a run, or no longer."""
@@ -85,7 +86,7 @@ class Changes:
             for run_id, status in self._own(db, run_ids, visitor).items():
                 if status == "running":
                     raise InputError(f"Run {run_id[:8]} is still under way. Stop it first, or wait until it has ended.")
-            db.executemany("UPDATE runs SET deleted_at = ? WHERE id = ?", [(time.time(), one) for one in run_ids])
+            db.executemany("UPDATE runs SET deleted_at = ? WHERE id = ?", [(time.time(), run_id) for run_id in run_ids])
         for run_id in run_ids:
             self._runs.forget(run_id)
 
@@ -93,26 +94,26 @@ class Changes:
         """Have deleted runs back: all of them or none."""
         with self._change() as db:
             self._own(db, run_ids, visitor, deleted=True)
-            db.executemany("UPDATE runs SET deleted_at = NULL WHERE id = ?", [(one,) for one in run_ids])
+            db.executemany("UPDATE runs SET deleted_at = NULL WHERE id = ?", [(run_id,) for run_id in run_ids])
 
     # --- helpers ----------------------------------------------------------------------------------
 
-    def _say(self, run_id: str, visitor: Visitor, **texts: str) -> None:
+    def _describe(self, run_id: str, visitor: Visitor, column: Literal["name", "note"], text: str) -> None:
         """Set the name or the note, and what they are found by."""
         with self._change() as db:
             self._own(db, [run_id], visitor)
-            for column, text in texts.items():
-                db.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (text, run_id))
+            db.execute(f"UPDATE runs SET {column} = ? WHERE id = ?", (text, run_id))
             (row,) = db.execute("SELECT name, note, verdict FROM runs WHERE id = ?", (run_id,)).fetchall()
             db.execute("UPDATE runs SET said = ? WHERE id = ?", (searched(*(str(part or "") for part in row)), run_id))
 
     def _own(
         self, db: sqlite3.Connection, run_ids: Sequence[str], visitor: Visitor, deleted: bool = False
     ) -> dict[str, str]:
-        """Status of each run, all of which are the visitor's own. Of somebody else's no more is said than of none."""
+        """The status of each run, all of which are the visitor's own. InputError otherwise, which says no more of
+        somebody else's run than of one that does not exist."""
         if not 0 < len(run_ids) <= MAX_AT_ONCE:
             raise InputError(f"Name 1 to {MAX_AT_ONCE} runs at once.")
-        found = dict[str, str]()
+        statuses = dict[str, str]()
         for run_id in run_ids:
             row = None
             with suppress(UnicodeEncodeError):  # half of a character: no id has it
@@ -124,8 +125,8 @@ class Changes:
                 what = "deleted run" if deleted else "run"
                 gone = " It may have been removed: that is an hour after it was deleted." if deleted else ""
                 raise InputError(f"You have no {what} {shown(run_id)!r}.{gone} Nothing was changed.")
-            found[run_id] = str(row[0])
-        return found
+            statuses[run_id] = str(row[0])
+        return statuses
 
     @contextmanager
     def _change(self) -> Iterator[sqlite3.Connection]:
@@ -156,9 +157,9 @@ MAX_LINE = 400
 
 def line_of(run: Snapshot, find: FindReading, status: Status | None = None) -> str:
     """The verdict, else how the run ended; never raises: a stored run may hold anything."""
-    now = run if status is None else replace(run, status=status)
+    ended_run = run if status is None else replace(run, status=status)
     try:
-        sentence = verdict_of(now, gate_of(now, find)).sentence
+        sentence = verdict_of(ended_run, gate_of(ended_run, find)).sentence
     except Exception:
         log.exception("run %s has no line in the history", run.created.id)
         sentence = ""

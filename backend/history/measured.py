@@ -25,31 +25,29 @@ class Measured(msgspec.Struct, frozen=True):
         return f"Measured on {self.machine or 'an unknown machine'}: run {self.run}."
 
 
-def measured(found: Fit, listing: Listing, visitor: Visitor) -> Measured | None:
+def measured(fitting: Fit, listing: Listing, visitor: Visitor) -> Measured | None:
     """The newest run of what fits, one on that device before all others; None if nothing was measured."""
-    if found.smallest.found is None:
+    if fitting.smallest.found is None:
         return None
-    known = [*_runs(found, found.smallest.found.choices, listing, visitor)]
-    return next((one for one in known if _is_on(one, found)), known[0] if known else None)
+    runs = [*_runs(fitting, fitting.smallest.found.choices, listing, visitor)]
+    return next((run for run in runs if _is_on(run, fitting)), runs[0] if runs else None)
 
 
-def _is_on(one: Measured, found: Fit) -> bool:
+def _is_on(run: Measured, fitting: Fit) -> bool:
     """Whether a run had that device: one or several GPUs, or a CPU, after which its cores are named."""
-    device = one.machine.partition(", ")[0].rpartition(" x ")[2]
-    return device in found.device.names
+    device = run.machine.partition(", ")[0].rpartition(" x ")[2]
+    return device in fitting.device.names
 
 
-def _runs(found: Fit, choices: Mapping[str, str], listing: Listing, visitor: Visitor) -> Iterator[Measured]:
-    name = found.facts.model.removeprefix(RANDOM)
-    for row in listing.of_models((name, RANDOM + name), visitor):
-        if any(_changed(arm.text) == _changed(choices_text(choices)) for arm in row.arms):
+def _runs(fitting: Fit, choices: Mapping[str, str], listing: Listing, visitor: Visitor) -> Iterator[Measured]:
+    model, changed = fitting.facts.model.removeprefix(RANDOM), _changed(choices_text(choices))
+    for row in listing.of_models((model, RANDOM + model), visitor):
+        if any(_changed(arm.text) == changed for arm in row.arms):
             yield Measured(row.id, row.machine)
     for first in shipped_firsts():
         request = first.request
-        alike = request.model.removeprefix(RANDOM) == name and request.traffic is None and request.quality is None
-        if alike and any(
-            _changed(choices_text(arm.choices)) == _changed(choices_text(choices)) for arm in request.arms
-        ):
+        alike = request.model.removeprefix(RANDOM) == model and request.traffic is None and request.quality is None
+        if alike and any(_changed(choices_text(arm.choices)) == changed for arm in request.arms):
             yield Measured(first.id, machine_text(first.machine))
 
 

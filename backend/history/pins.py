@@ -80,10 +80,10 @@ class Figure(NamedTuple):
         if not self.value or not first.value:
             return ""
         change = self.value / first.value - 1
-        said = less_or_more(change) if abs(change) >= max(self.noise, first.noise) else ""
-        if not said:
+        difference = less_or_more(change) if abs(change) >= max(self.noise, first.noise) else ""
+        if not difference:
             return "the same as 1"
-        words = f"{said} that of 1" if said.endswith("×") else f"{said} than 1"
+        words = f"{difference} that of 1" if difference.endswith("×") else f"{difference} than 1"
         if self.interval is None or first.interval is None:
             return words
         apart = self.interval[0] > first.interval[1] or self.interval[1] < first.interval[0]
@@ -138,7 +138,7 @@ class _Arm(NamedTuple):
 
 
 def read_pins(text: str) -> list[Pin]:
-    """Pins as an address or a command names them: RUN.ARM,RUN.ARM. InputError for what is none, and for too many."""
+    """Pins as an address or a command names them: RUN.ARM,RUN.ARM. InputError for what is no pin, and for too many."""
     if len(text) > MAX_PINS_TEXT:
         raise InputError(f"These are too many pins: {FEWEST} to {MOST} arms can stand side by side. Remove some.")
     pins = []
@@ -163,8 +163,8 @@ def beside(pins: Sequence[Pin], runs: RunLog, titles: bool = False) -> SideBySid
         if run is None or pin.arm not in run.arms:
             missing.append(f"{pin.run}.{pin.arm}")
         else:
-            now = run.snapshot()
-            arms.append(_Arm(pin, now, conditions(now, pin.arm), figures(now, pin.arm)))
+            snapshot = run.snapshot()
+            arms.append(_Arm(pin, snapshot, conditions(snapshot, pin.arm), figures(snapshot, pin.arm)))
     if not arms:
         raise InputError("None of these runs is kept here any more. Pin others.")
     heads = [_head(n, arm, arms[0], titles) for n, arm in enumerate(arms)]
@@ -178,11 +178,11 @@ def _pareto(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> Pareto | None:
     """Arms compete with those of the same model and lengths as the first; others stand alone."""
     costs = []
     for arm, head in zip(arms, heads, strict=True):
-        time, memory, read = (
-            found.value if (found := arm.figures.get(key)) else None for key in ("latency", "memory", "perplexity")
+        time, memory, perplexity = (
+            figure.value if (figure := arm.figures.get(key)) else None for key in ("latency", "memory", "perplexity")
         )
         title = f"pin {head.label}, {head.title}" + (f" ({head.choices})" if head.choices else "")
-        costs.append(Cost(title, time, memory, read, "" if head.alike else head.label, head.label))
+        costs.append(Cost(title, time, memory, perplexity, "" if head.alike else head.label, head.label))
     return pareto(costs, "perplexity")
 
 
@@ -217,10 +217,9 @@ def _condition_rows(arms: Sequence[_Arm]) -> list[SideRow]:
             cells = [Cell(without_controls(versions.get(package, "none"))) for versions in known]
             if len({cell.text for cell in cells}) > 1:
                 rows.append(_row("conditions", package, cells))
-    whole = {(arm.run.request.workload.prompt, arm.run.request.workload.system) for arm in arms}
-    rows = [
-        msgspec.structs.replace(row, differs=row.differs or (row.label == "Prompt" and len(whole) > 1)) for row in rows
-    ]
+    prompts = {(arm.run.request.workload.prompt, arm.run.request.workload.system) for arm in arms}
+    if len(prompts) > 1:  # though they may begin alike
+        rows = [msgspec.structs.replace(row, differs=row.differs or row.label == "Prompt") for row in rows]
     return [row for row in rows if row.differs or row.label not in _ONLY_IF_DIFFERENT]
 
 
@@ -230,9 +229,9 @@ def _choice_rows(arms: Sequence[_Arm], titles: bool) -> list[SideRow]:
     axes = dict.fromkeys(axis for choices in planned for axis in choices)
     rows = []
     for axis in axes:
-        found = [choices.get(axis, "n/a") for choices in planned]
-        if len(set(found)) > 1:
-            named = [choice_title(axis, name) for name in found] if titles else found
+        names = [choices.get(axis, "n/a") for choices in planned]
+        if len(set(names)) > 1:
+            named = [choice_title(axis, name) for name in names] if titles else names
             rows.append(
                 _row("choices", axis_title(axis) if titles else axis, [Cell(without_controls(name)) for name in named])
             )
@@ -242,12 +241,12 @@ def _choice_rows(arms: Sequence[_Arm], titles: bool) -> list[SideRow]:
 def _figure_rows(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> list[SideRow]:
     rows = []
     for key in dict.fromkeys(key for arm in arms for key in arm.figures):
-        found = [arm.figures.get(key) for arm in arms]
-        cells = [figure.cell if figure else Cell("n/a") for figure in found]
-        for n, figure in enumerate(found[1:], 1):
-            if figure and found[0] and heads[n].alike:
-                cells[n] = msgspec.structs.replace(cells[n], against=figure.against(found[0]))
-        rows.append(_row("figures", next(figure.label for figure in found if figure), cells))
+        figures = [arm.figures.get(key) for arm in arms]
+        cells = [figure.cell if figure else Cell("n/a") for figure in figures]
+        for n, figure in enumerate(figures[1:], 1):
+            if figure and figures[0] and heads[n].alike:
+                cells[n] = msgspec.structs.replace(cells[n], against=figure.against(figures[0]))
+        rows.append(_row("figures", next(figure.label for figure in figures if figure), cells))
     return rows
 
 
@@ -264,27 +263,27 @@ def _row(group: Group, label: str, cells: list[Cell]) -> SideRow:
 
 
 def _remarks(arms: Sequence[_Arm], heads: Sequence[PinnedArm], rows: Sequence[SideRow]) -> list[str]:
-    said = []
-    apart = [row for row in rows if row.group == "conditions" and row.differs]
-    if apart:
-        named = [f"{lowered(row.label)} ({_values(row.cells)})" for row in apart]
-        said.append(f"Besides their choices these arms differ in {and_list(named)}.")
+    remarks = []
+    different = [row for row in rows if row.group == "conditions" and row.differs]
+    if different:
+        named = [f"{lowered(row.label)} ({_values(row.cells)})" for row in different]
+        remarks.append(f"Besides their choices these arms differ in {and_list(named)}.")
     else:
-        said.append("Same model, prompt and lengths, same machine, same versions: only the choices differ.")
+        remarks.append("Same model, prompt and lengths, same machine, same versions: only the choices differ.")
     if not any(row.group == "choices" for row in rows):
-        said.append("Their choices are the same.")
-    other = [head.label for head in heads if not head.alike]
-    if other:
-        said.append(
-            f"Figures of {and_list(other)} are not set against those of 1: model, lengths or batch size differ."
+        remarks.append("Their choices are the same.")
+    unlike = [head.label for head in heads if not head.alike]
+    if unlike:
+        remarks.append(
+            f"Figures of {and_list(unlike)} are not set against those of 1: model, lengths or batch size differ."
         )
     if any(not arm.run.created.versions for arm in arms):
-        old = [head.label for head, arm in zip(heads, arms, strict=True) if not arm.run.created.versions]
-        said.append(f"Versions of {and_list(old)} were not recorded, so they may differ as well.")
+        unversioned = [head.label for head, arm in zip(heads, arms, strict=True) if not arm.run.created.versions]
+        remarks.append(f"Versions of {and_list(unversioned)} were not recorded, so they may differ as well.")
     single = [head.label for head, arm in zip(heads, arms, strict=True) if len(arm.run.arms[arm.pin.arm].finishes) < 2]
     if single and any(not arm.run.request.traffic for arm in arms):
-        said.append(f"Of {and_list(single)} there is one run, so no interval: small differences may be noise.")
-    return said
+        remarks.append(f"Of {and_list(single)} there is one run, so no interval: small differences may be noise.")
+    return remarks
 
 
 def _values(cells: Sequence[Cell]) -> str:
@@ -297,11 +296,12 @@ def _values(cells: Sequence[Cell]) -> str:
 
 
 def figures(run: Snapshot, name: str) -> dict[str, Figure]:
-    """By key, in the order in which they are shown. Those of many requests have keys of their own: waiting counts."""
-    found, shown, of = dict[str, Figure](), arm_tiles(run, name), ""
+    """Figures by key, in the order in which they are shown. Those of many requests have keys of their own: they include
+    waiting."""
+    figures, shown, prefix = dict[str, Figure](), arm_tiles(run, name), ""
     known: dict[str, tuple[float | None, float, tuple[float, float] | None]]
     if run.request.traffic is not None:
-        many, of, memory_bytes = run.batch_summaries[name], "batch-", run.arms[name].peak_memory_bytes
+        many, prefix, memory_bytes = run.batch_summaries[name], "batch-", run.arms[name].peak_memory_bytes
         shown.append(tile("memory", "Peak memory", in_bytes(memory_bytes), run.memory_label))
         known = {
             "useful": (many.useful_tokens_s, 0.0, None),
@@ -320,15 +320,15 @@ def figures(run: Snapshot, name: str) -> dict[str, Figure]:
             "kv": (s.kv_bytes, SAME_BYTES, None),
         }
         interval = interval_tile(s, run.unit)
-        shown.insert([one.key for one in shown].index("latency") + 1, interval)
-    for one in shown:
-        found[of + one.key] = Figure(one.label, _cell(one), *known.get(one.key, (None, 0.0, None)))
-    whole = whole_reading(run)
-    if whole is not None:
-        read = whole.arms[name]
-        cell = Cell(three(read.perplexity), f"{whole.positions:,} positions")
-        found["perplexity"] = Figure("Perplexity", cell, read.perplexity)
-    return found
+        shown.insert([entry.key for entry in shown].index("latency") + 1, interval)
+    for entry in shown:
+        figures[prefix + entry.key] = Figure(entry.label, _cell(entry), *known.get(entry.key, (None, 0.0, None)))
+    reading = whole_reading(run)
+    if reading is not None:
+        arm_reading = reading.arms[name]
+        cell = Cell(three(arm_reading.perplexity), f"{reading.positions:,} positions")
+        figures["perplexity"] = Figure("Perplexity", cell, arm_reading.perplexity)
+    return figures
 
 
 def _cell(tile: Tile) -> Cell:
@@ -339,24 +339,24 @@ def _cell(tile: Tile) -> Cell:
 
 
 def conditions(run: Snapshot, name: str) -> dict[str, str]:
-    """By label, in the order in which they are shown."""
+    """What an arm ran under, by label, in the order in which it is shown."""
     created = run.created
-    found = {
+    by_label = {
         "Model": without_controls(created.model_label),
         "Machine": without_controls(machine_text(created.machine)) or UNKNOWN,
         "Driver": without_controls(created.machine.get("driver", "none")),
     }
     for package in ("tokendyno", "torch", "transformers"):
-        found[package] = without_controls(created.versions.get(package, "none" if created.versions else UNKNOWN))
+        by_label[package] = without_controls(created.versions.get(package, "none" if created.versions else UNKNOWN))
     traffic = run.request.traffic
     if traffic is not None:
-        return found | {"Requests": without_controls(traffic.label) or f"{len(traffic.requests):,} requests"}
-    return found | _workload(run, name)
+        return by_label | {"Requests": without_controls(traffic.label) or f"{len(traffic.requests):,} requests"}
+    return by_label | _workload(run, name)
 
 
 def _workload(run: Snapshot, name: str) -> dict[str, str]:
     work, arm, tokens = run.request.workload, run.arms[name], run.unit == "token"
-    found = {
+    conditions = {
         "Prompt": _prompt(run),
         "Prompt tokens": f"{arm.started.prompt_tokens:,}" if arm.started else "n/a",
         "New tokens" if tokens else "Passes": f"{len(arm.t_s):,}",
@@ -364,23 +364,23 @@ def _workload(run: Snapshot, name: str) -> dict[str, str]:
         "Timed": "tokens" if tokens else "forward passes",
     }
     if tokens:
-        how = [f"temperature {work.temperature:g}, seed {work.seed}" if work.temperature else "greedy"]
-        how += [f"top-k {work.top_k}"] if work.top_k else []
-        how += [f"top-p {work.top_p:g}"] if work.top_p < 1 else []
-        found["Sampling"] = ", ".join(how)
-    return found
+        sampling = [f"temperature {work.temperature:g}, seed {work.seed}" if work.temperature else "greedy"]
+        sampling += [f"top-k {work.top_k}"] if work.top_k else []
+        sampling += [f"top-p {work.top_p:g}"] if work.top_p < 1 else []
+        conditions["Sampling"] = ", ".join(sampling)
+    return conditions
 
 
 def _prompt(run: Snapshot) -> str:
     work = run.request.workload
     if run.request.quality is not None:
         return beginning(", ".join(text.name for text in run.request.quality.texts))
-    how = [f"cut or repeated to {work.prompt_tokens:,} tokens"] if work.prompt_tokens else []
-    how += ["chat"] if work.chat else []
-    how += [f"reasoning {work.reasoning_effort}"] if work.reasoning_effort else []
-    how += [f"system: {work.system}"] if work.system else []
+    details = [f"cut or repeated to {work.prompt_tokens:,} tokens"] if work.prompt_tokens else []
+    details += ["chat"] if work.chat else []
+    details += [f"reasoning {work.reasoning_effort}"] if work.reasoning_effort else []
+    details += [f"system: {work.system}"] if work.system else []
     text = beginning(work.prompt) or "synthetic"
-    return beginning(f"{text} ({'; '.join(how)})" if how else text)
+    return beginning(f"{text} ({'; '.join(details)})" if details else text)
 
 
 def beginning(text: str) -> str:

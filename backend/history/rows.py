@@ -1,6 +1,6 @@
 """Rows of the history: the runs that a visitor may see and was looking for, the newest first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -102,11 +102,11 @@ class Listing:
         total, wanted = len(newest), [*newest.values()][first : first + search.per_page]
         places = ", ".join("?" * len(wanted))
         found = self._store.query(f"{_SELECT} WHERE rowid IN ({places}) ORDER BY created DESC, id", wanted)
-        rows = [_row(dict(zip(_COLUMNS, one, strict=True)), visitor) for one in found]
+        rows = [_row(values, visitor) for values in found]
         return RunList(self._groups(rows, search, scope, mine), total, kept, search.page, search.per_page)
 
     def _groups(self, rows: list[Row], search: Search, scope: str, mine: dict[str, object]) -> list[Row]:
-        """The same rows, those that stand for all trials of an ablation or a sweep with how many these are."""
+        """The same rows, where those that stand for all trials of an ablation or a sweep say how many these are."""
         trials = [row.trial for row in rows if row.trial and row.trial not in search.words]
         if not trials:
             return rows
@@ -121,69 +121,68 @@ class Listing:
         def group(row: Row, count: int) -> Row:
             return msgspec.structs.replace(row, trials=count, work=f"{count} trial{'s' * (count != 1)}", line="")
 
-        return [group(row, counts[row.trial]) if row.trial in trials else row for row in rows]
+        # no count where control characters of an imported run's id are not in what is shown of it
+        return [group(row, counts[row.trial]) if row.trial in counts else row for row in rows]
 
     def one(self, run_id: str, visitor: Visitor) -> Row | None:
         """The row of a run that the visitor may find; None if there is none."""
-        if self._store.path is None:
-            return None
-        self._store.settle()
         scope, values = self._scope(visitor)
-        found = self._store.query(f"{_SELECT} WHERE id = :id AND {scope}", {**values, "id": run_id})
-        return _row(dict(zip(_COLUMNS, found[0], strict=True)), visitor) if found else None
+        found = self._query(f"{_SELECT} WHERE id = :id AND {scope}", {**values, "id": run_id})
+        return _row(found[0], visitor) if found else None
 
     def of_models(self, models: Sequence[str], visitor: Visitor) -> list[Row]:
         """The newest runs of these models, as they were named, that ended well."""
-        if self._store.path is None:
-            return []
-        self._store.settle()
         scope, values = self._scope(visitor)
-        values |= {f"model{at}": model for at, model in enumerate(models)}
-        wanted = ", ".join(f":model{at}" for at in range(len(models)))
-        found = self._store.query(
-            f"{_SELECT} WHERE {scope} AND model IN ({wanted}) AND kind = 'run' AND status = 'done' "
-            f"ORDER BY created DESC, id LIMIT {MAX_OF_MODELS}",
-            values,
+        named = {f"model{n}": model for n, model in enumerate(models)}
+        found = self._query(
+            f"{_SELECT} WHERE {scope} AND model IN ({', '.join(f':{name}' for name in named)}) AND kind = 'run' "
+            f"AND status = 'done' ORDER BY created DESC, id LIMIT {MAX_OF_MODELS}",
+            values | named,
         )
-        return [_row(dict(zip(_COLUMNS, one, strict=True)), visitor) for one in found]
+        return [_row(values, visitor) for values in found]
 
     def named(self, beginning: str, visitor: Visitor, deleted: bool = False) -> list[str]:
         """Ids of the visitor's own runs that begin so, at most nine. `deleted`: of those that can be had back."""
-        if self._store.path is None:
-            return []
-        self._store.settle()
-        found = self._store.query(
+        found = self._query(
             "SELECT id FROM runs WHERE owner = ? AND substr(id, 1, ?) = ? AND (deleted_at IS NOT NULL) = ? "
             "ORDER BY created DESC LIMIT 9",
             (visitor.owner, len(beginning), beginning, deleted),
         )
         return [str(run_id) for (run_id,) in found]
 
+    def _query(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> list[tuple[Any, ...]]:
+        """Rows of the file, with what waits to be written; none of a history in memory."""
+        if self._store.path is None:
+            return []
+        self._store.settle()
+        return self._store.query(sql, values)
+
     def _scope(self, visitor: Visitor) -> tuple[str, dict[str, object]]:
-        """Whose runs are the visitor's to find: his own, and in a team what others share."""
+        """The condition on runs that the visitor may find, his own and in a team what others share; and its values."""
         whose = "(owner = :owner OR shared)" if self._team else "owner = :owner"
         return f"{whose} AND deleted_at IS NULL", {"owner": visitor.owner}
 
 
-def _row(found: dict[str, Any], visitor: Visitor) -> Row:
-    """A row as it was read; damage may have left anything in it."""
+def _row(values: Sequence[Any], visitor: Visitor) -> Row:
+    """The row of these columns as they were read; damage may have left anything in them."""
+    columns = dict(zip(_COLUMNS, values, strict=True))
     texts = {
-        name: without_controls(str(found[name]))
-        for name in _COLUMNS
+        name: without_controls(str(value))
+        for name, value in columns.items()
         if name not in ("created", "verdict", "shared", "arms")
     }
     try:
-        arms = msgspec.json.decode(str(found["arms"]) or "[]", type=list[ArmText])
+        arms = msgspec.json.decode(str(columns["arms"]) or "[]", type=list[ArmText])
     except UNDECODABLE:
         arms = []
-    owner, mine = texts.pop("owner"), found["owner"] == visitor.owner
+    owner, mine = texts.pop("owner"), columns["owner"] == visitor.owner
     return Row(
         **texts,
-        created=found["created"] if isinstance(found["created"], float) else 0.0,
+        created=columns["created"] if isinstance(columns["created"], float) else 0.0,
         arms=arms,
-        line=None if found["status"] == "running" else str(found["verdict"] or ""),
+        line=None if columns["status"] == "running" else str(columns["verdict"] or ""),
         mine=mine,
-        shared=bool(found["shared"]),
+        shared=bool(columns["shared"]),
         owner="" if mine or owner.startswith(GUEST) else owner,
         trials=0,
     )

@@ -1,6 +1,5 @@
 """What a visitor looks for in the history, as an address or a command line says it: nothing of it is trusted."""
 
-import math
 import re
 import time
 from collections.abc import Mapping
@@ -96,7 +95,7 @@ def _choice(text: str) -> str:
         raise unknown("axis", name, axes, "docs/axes.md")
     if not sign:
         return name
-    choices = [one.name for one in axes[name].choices]
+    choices = [choice.name for choice in axes[name].choices]
     if choice not in choices:
         raise unknown(f"choice of {name}", choice, choices)
     return f"{name}={choice}"
@@ -106,8 +105,8 @@ def _moment(name: str, text: str, zone_s: float | None) -> tuple[float, float] |
     """The first second that a text names, and the first one after it; None for an empty text."""
     if not text:
         return None
-    if found := _AGO.fullmatch(text):
-        at_s = time.time() - int(found[1]) * _UNITS_S[found[2]]
+    if age := _AGO.fullmatch(text):
+        at_s = time.time() - int(age[1]) * _UNITS_S[age[2]]
         return at_s, at_s
     zone = None if zone_s is None else timezone(timedelta(seconds=zone_s))
     try:
@@ -119,8 +118,6 @@ def _moment(name: str, text: str, zone_s: float | None) -> tuple[float, float] |
 
 def read_zone(minutes: object) -> float:
     """The time zone of a browser in seconds ahead of UTC. InputError for what is none."""
-    if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not math.isfinite(minutes):
-        raise InputError("The browser's time zone cannot be read. Reload the page.")
-    if abs(minutes) > 24 * 60 - 1:
+    if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not abs(minutes) <= 24 * 60 - 1:  # or NaN
         raise InputError("The browser's time zone cannot be read. Reload the page.")
     return 60.0 * minutes

@@ -96,21 +96,21 @@ class Users:
         return sorted(self._current())
 
     def entry(self, name: str) -> str | None:
-        found = self._current().get(name)
-        return None if found is None else f"{found.password}:{found.revoked}"
+        entry = self._current().get(name)
+        return None if entry is None else f"{entry.password}:{entry.revoked}"
 
     def password_is(self, name: str, password: str) -> bool:
         """Whether a user has this password. It takes as long for an unknown name as for a known one."""
         entry = self._current().get(name)
-        salt, _, wanted = (entry.password if entry else f"{'00' * 16}:{'00' * 32}").partition(":")
-        found = _scrypt(password[: MAX_PASSWORD + 1], bytes.fromhex(salt))
-        return hmac.compare_digest(found, bytes.fromhex(wanted)) and entry is not None
+        salt, _, expected = (entry.password if entry else f"{'00' * 16}:{'00' * 32}").partition(":")
+        hashed = _scrypt(password[: MAX_PASSWORD + 1], bytes.fromhex(salt))
+        return hmac.compare_digest(hashed, bytes.fromhex(expected)) and entry is not None
 
     def of_token(self, token: str) -> str | None:
         """The user who has this token, or None."""
-        wanted = _sha256(token)
+        hashed = _sha256(token)
         for name, entry in self._current().items():
-            if any(hmac.compare_digest(wanted, known) for known in entry.tokens):
+            if any(hmac.compare_digest(hashed, known) for known in entry.tokens):
                 return name
         return None
 

@@ -34,6 +34,6 @@ def recipes() -> Recipes:
 
 def worst_recipe(choices: str) -> Recipe | None:
     """The dearest of several choices with commas between; None where one was not read."""
-    known = {one.choice: one for one in recipes().recipes}
+    known = {recipe.choice: recipe for recipe in recipes().recipes}
     parts = [known.get(part) for part in choices.split(",")]
-    return None if None in parts else max(filter(None, parts), key=lambda one: one.kl_nats)
+    return None if None in parts else max(filter(None, parts), key=lambda recipe: recipe.kl_nats)

@@ -44,9 +44,8 @@ def passages(name: str, text: str) -> list[QualityText]:
     count = max(1, min(MOST_PASSAGES, len(words) // PASSAGE_WORDS))
     starts = [words[index * len(words) // count].start() for index in range(count)]
     names = [name] if count == 1 else [f"{name}, part {index + 1}" for index in range(count)]
-    return [
-        QualityText(one, text[start:end]) for one, start, end in zip(names, starts, [*starts[1:], None], strict=True)
-    ]
+    ends = [*starts[1:], None]
+    return [QualityText(part, text[start:end]) for part, start, end in zip(names, starts, ends, strict=True)]
 
 
 class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,8 +63,8 @@ class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         names = [text.name for text in self.texts]
         if not 1 <= len(names) <= MAX_TEXTS:
             raise InputError(f"Quality is compared on 1 to {MAX_TEXTS} texts, not {len(names)}.")
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise InputError(f"Two texts are called {twice!r}. Rename one of them.")
+        if repeated := next((name for name in names if names.count(name) > 1), None):
+            raise InputError(f"Two texts are called {repeated!r}. Rename one of them.")
         if not 1 <= self.context <= MAX_CONTEXT:
             raise InputError(f"The context is {self.context} tokens; it must be from 1 to {MAX_CONTEXT:,}.")
         if not MIN_POSITIONS <= self.positions <= MAX_POSITIONS:
@@ -89,11 +88,11 @@ class TextPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def text_presets() -> Sequence[TextPreset]:
-    """All of them, in the order in which they are read."""
-    found = [read_toml(path, TextPreset) for path in sorted((PRESETS / "quality").glob("*.toml"))]
-    return tuple(sorted(found, key=lambda preset: (preset.order, preset.name)))
+    """All presets in `presets/quality/`, in the order in which they are read."""
+    presets = [read_toml(path, TextPreset) for path in sorted((PRESETS / "quality").glob("*.toml"))]
+    return tuple(sorted(presets, key=lambda preset: (preset.order, preset.name)))
 
 
 def shipped_texts() -> list[QualityText]:
-    """The same as texts to compare arms on."""
+    """The texts of all presets, to compare arms on."""
     return [QualityText(preset.name, preset.text.strip()) for preset in text_presets()]

@@ -51,14 +51,14 @@ def shipped_records(run_id: str) -> list[Record]:
 @functools.cache
 def shipped_firsts() -> tuple[Created, ...]:
     """What was asked for in each shipped run. A file that is damaged is left out, which the log says."""
-    found = []
+    firsts = []
     for name in shipped_names():
         try:
             first = first_record((SHIPPED / f"{name}{ENDING}").read_bytes())
-            found.append(msgspec.structs.replace(first, id=shipped_id(name), owner="", origin="shipped"))
+            firsts.append(msgspec.structs.replace(first, id=shipped_id(name), owner="", origin="shipped"))
         except (InputError, OSError) as error:
             log.warning("%s: %s", name, error)
-    return tuple(found)
+    return tuple(firsts)
 
 
 def import_run(path: Path, store: Store, owner: str = "") -> str:
@@ -67,9 +67,9 @@ def import_run(path: Path, store: Store, owner: str = "") -> str:
 
 
 def import_records(records: Sequence[Record], store: Store, owner: str) -> str:
-    """The same with the records of a recording, all of which were read before anything is stored, in one transaction.
-    They are on disk when this returns. The run is pinned, for its date may lie before what the history keeps.
-    InputError if the history cannot be written now."""
+    """Take the records of a recording into a history as the owner's, in one transaction; returns the run's new id. They
+    are on disk when this returns. The run is pinned, for its date may lie before what the history keeps. InputError if
+    the history cannot be written now."""
     run_id = secrets.token_hex(ID_BYTES)
     store.add(run_id, *_as(run_id, owner, "imported", records))
     store.flush()

@@ -77,27 +77,27 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def recordings(self) -> tuple[str, ...]:
         """Every recording that it can play, its own first."""
-        return (self.recording, *(one.recording for one in self.also))
+        return (self.recording, *(also.recording for also in self.also))
 
 
 @functools.cache
 def stories(folder: Path = FOLDER) -> tuple[Story, ...]:
     """Every story, in order. InputError names the file that cannot be used, and what is wrong in it."""
-    return tuple(sorted((_read(path) for path in folder.glob("*.md")), key=lambda one: (one.order, one.name)))
+    return tuple(sorted((_read(path) for path in folder.glob("*.md")), key=lambda story: (story.order, story.name)))
 
 
 def first_story(device: str) -> Story:
     """The story of the first page: the first whose effect exists on that device alone, else there."""
-    here = [one for one in stories() if one.exists in ("", device)]
-    return next((one for one in here if one.exists), here[0])
+    told_here = [story for story in stories() if story.exists in ("", device)]
+    return next((story for story in told_here if story.exists), told_here[0])
 
 
 def story(name: str) -> Story:
     """A story by name. InputError lists the names if there is none."""
-    for one in stories():
-        if one.name == name:
-            return one
-    raise unknown("story", name, [one.name for one in stories()])
+    for known in stories():
+        if known.name == name:
+            return known
+    raise unknown("story", name, [known.name for known in stories()])
 
 
 def _read(path: Path) -> Story:
@@ -107,15 +107,15 @@ def _read(path: Path) -> Story:
     _, front, body = parts
     table = parse_toml(path, front) | {"name": path.stem, "text": _paragraphs(body)}
     try:
-        found = msgspec.convert(table, Story)
-        for arm in (found.here.a, found.here.b):
-            parse_arm(found.here.model, arm)
-        Workload(found.here.prompt, max_new_tokens=found.here.max_new_tokens)
+        story = msgspec.convert(table, Story)
+        for arm in (story.here.a, story.here.b):
+            parse_arm(story.here.model, arm)
+        Workload(story.here.prompt, max_new_tokens=story.here.max_new_tokens)
     except (msgspec.ValidationError, InputError) as error:
         raise invalid(path, f"{error}.") from None
-    if not found.text:
+    if not story.text:
         raise invalid(path, "it has no text below its front matter.")
-    return found
+    return story
 
 
 def _paragraphs(body: str) -> list[str]:

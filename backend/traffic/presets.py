@@ -26,8 +26,8 @@ class TrafficPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @functools.cache
 def traffic_presets() -> Sequence[TrafficPreset]:
     """All presets in `presets/traffic/`, in the order in which they are shown; the first suits a CPU."""
-    found = [read_toml(path, TrafficPreset) for path in sorted((PRESETS / "traffic").glob("*.toml"))]
-    return tuple(sorted(found, key=lambda preset: (preset.order, preset.name)))
+    presets = [read_toml(path, TrafficPreset) for path in sorted((PRESETS / "traffic").glob("*.toml"))]
+    return tuple(sorted(presets, key=lambda preset: (preset.order, preset.name)))
 
 
 def traffic_preset(name: str) -> TrafficPreset:

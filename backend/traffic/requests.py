@@ -126,11 +126,11 @@ class Traffic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
         _within("requests", len(self.requests), 1, MAX_REQUESTS)
         _within("concurrent", self.concurrent, 1, MAX_CONCURRENT)
         _within("pages", self.pages, 0, MAX_PAGES)
-        for i, one in enumerate(self.requests):
-            check_request(one, f"Request {i + 1}")
+        for i, request in enumerate(self.requests):
+            check_request(request, f"Request {i + 1}")
         if any(a.arrival_s > b.arrival_s for a, b in zip(self.requests, self.requests[1:], strict=False)):
             raise InputError("Requests must be in the order of their arrival. Sort the trace by arrival_s.")
-        total = sum(one.tokens + one.max_new_tokens for one in self.requests)
+        total = sum(request.tokens + request.max_new_tokens for request in self.requests)
         if total > MAX_TRACE_TOKENS:
             raise InputError(
                 f"The requests have {total:,} tokens together, over the limit of {MAX_TRACE_TOKENS:,}. "
@@ -140,37 +140,38 @@ class Traffic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     @property
     def exact(self) -> bool:
         """Whether the lengths of all prompts are known without a tokenizer."""
-        return all(one.prompt_tokens or one.token_ids for one in self.requests)
+        return all(request.prompt_tokens or request.token_ids for request in self.requests)
 
     @property
     def longest_prompt(self) -> int:
-        return max(one.tokens for one in self.requests)
+        return max(request.tokens for request in self.requests)
 
     @property
     def longest_output(self) -> int:
-        return max(one.max_new_tokens for one in self.requests)
+        return max(request.max_new_tokens for request in self.requests)
 
     def largest(self) -> list[TrafficRequest]:
         """The requests that need most room together, as many as may be in work at once."""
-        ordered = sorted(self.requests, key=lambda one: one.tokens + one.max_new_tokens, reverse=True)
+        ordered = sorted(self.requests, key=lambda request: request.tokens + request.max_new_tokens, reverse=True)
         return ordered[: self.concurrent]
 
 
-def check_request(one: TrafficRequest, name: str) -> None:
+def check_request(request: TrafficRequest, name: str) -> None:
     """InputError, with its name in front, if a request cannot be one."""
-    if not 0 <= one.arrival_s <= MAX_ARRIVAL_S:
-        raise InputError(f"{name}: arrival_s is {one.arrival_s}; it must be from 0 to {MAX_ARRIVAL_S:,.0f} seconds.")
-    if not 1 <= one.max_new_tokens <= MAX_REQUEST_TOKENS:
-        raise InputError(
-            f"{name}: max_new_tokens is {one.max_new_tokens}; it must be from 1 to {MAX_REQUEST_TOKENS:,}."
-        )
-    if not 0 <= one.prompt_tokens <= MAX_REQUEST_TOKENS:
-        raise InputError(f"{name}: prompt_tokens is {one.prompt_tokens}; it must be from 1 to {MAX_REQUEST_TOKENS:,}.")
-    if not (one.prompt_tokens or one.prompt.strip() or one.token_ids):
+    arrival_s = request.arrival_s
+    if not 0 <= arrival_s <= MAX_ARRIVAL_S:
+        raise InputError(f"{name}: arrival_s is {arrival_s}; it must be from 0 to {MAX_ARRIVAL_S:,.0f} seconds.")
+    for field, tokens, least in (
+        ("max_new_tokens", request.max_new_tokens, 1),
+        ("prompt_tokens", request.prompt_tokens, 0),  # 0: not given
+    ):
+        if not least <= tokens <= MAX_REQUEST_TOKENS:
+            raise InputError(f"{name}: {field} is {tokens}; it must be from 1 to {MAX_REQUEST_TOKENS:,}.")
+    if not (request.prompt_tokens or request.prompt.strip() or request.token_ids):
         raise InputError(f"{name} has no prompt. Give it prompt, token_ids or prompt_tokens.")
-    if one.token_ids and (one.prompt or one.prompt_tokens):
+    if request.token_ids and (request.prompt or request.prompt_tokens):
         raise InputError(f"{name} has token_ids and another prompt as well. Give one of them.")
-    if any(token < 0 for token in one.token_ids):
+    if any(token < 0 for token in request.token_ids):
         raise InputError(f"{name}: a token id is below 0. Use ids of the model's vocabulary.")
 
 
@@ -185,9 +186,10 @@ DISTINCT_PROMPTS = 1 << 30
 
 
 def draw(shape: Draw, seed: int) -> list[TrafficRequest]:
-    """The requests, in the order of their arrival, by `Random.random` alone, whose values Python keeps for a seed."""
+    """The requests, in the order of their arrival. Drawn by `Random.random` alone, whose values for a seed are the same
+    in every version of Python."""
     chance = random.Random(seed).random
-    arrival_s, found = 0.0, []
+    arrival_s, requests = 0.0, []
     for i in range(shape.requests):
         if shape.arrival == "poisson":
             arrival_s += -math.log(1.0 - chance()) / shape.rate_per_s if i else 0.0
@@ -196,8 +198,8 @@ def draw(shape: Draw, seed: int) -> list[TrafficRequest]:
         long = shape.long_share > 0 and chance() < shape.long_share
         prompt = _between(chance(), shape.long_prompt_tokens if long else shape.prompt_tokens)
         new = _between(chance(), shape.new_tokens)
-        found.append(TrafficRequest(round(arrival_s, 6), new, prompt, seed=int(chance() * DISTINCT_PROMPTS)))
-    return found
+        requests.append(TrafficRequest(round(arrival_s, 6), new, prompt, seed=int(chance() * DISTINCT_PROMPTS)))
+    return requests
 
 
 def _between(chance: float, ends: tuple[int, int]) -> int:
@@ -228,14 +230,14 @@ _PLACES = (
 def prompt_text(seed: int, words: int) -> str:
     """At least so many words, which every tokenizer turns into at least as many tokens."""
     chance = random.Random(seed).random
-    found: list[str] = []
+    sentences: list[str] = []
 
-    def one(of: tuple[str, ...]) -> str:
-        return of[int(chance() * len(of))]
+    def pick(choices: tuple[str, ...]) -> str:
+        return choices[int(chance() * len(choices))]
 
     count = 0
     while count < words:
-        sentence = f"{one(_NAMES)} {one(_VERBS)} a {one(_COLOURS)} {one(_THINGS)} {one(_PLACES)}."
-        found.append(sentence)
+        sentence = f"{pick(_NAMES)} {pick(_VERBS)} a {pick(_COLOURS)} {pick(_THINGS)} {pick(_PLACES)}."
+        sentences.append(sentence)
         count += len(sentence.split())
-    return " ".join(found)
+    return " ".join(sentences)

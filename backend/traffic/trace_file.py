@@ -37,22 +37,22 @@ def read_trace(path: Path) -> list[TrafficRequest]:
 
 def parse_trace(data: bytes, name: str) -> list[TrafficRequest]:
     """The requests of a text, one a line, in the order of their arrival. `name`: what an InputError calls the text."""
-    found = []
+    requests = []
     for number, line in enumerate(data.splitlines(), 1):
         if line.strip():
-            found.append(_request(line, f"{name}, line {number:,}", number))
-        if len(found) > MAX_REQUESTS:
+            requests.append(_request(line, f"{name}, line {number:,}", number))
+        if len(requests) > MAX_REQUESTS:
             raise InputError(f"{name} has more than {MAX_REQUESTS:,} requests. Shorten it.")
-    if not found:
+    if not requests:
         raise InputError(f"{name} has no requests. Write one a line, such as {_EXAMPLE}.")
-    return sorted(found, key=lambda one: one.arrival_s)
+    return sorted(requests, key=lambda request: request.arrival_s)
 
 
 def _request(line: bytes, name: str, number: int) -> TrafficRequest:
     try:
-        read = msgspec.json.decode(line, type=_Line)
+        fields = msgspec.structs.asdict(msgspec.json.decode(line, type=_Line))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{name} cannot be read: {error_text(error)}. Write a request such as {_EXAMPLE}.") from None
-    drawn = TrafficRequest(read.arrival_s, read.max_new_tokens, read.prompt_tokens, read.prompt, read.token_ids, number)
-    check_request(drawn, name)
-    return drawn
+    request = TrafficRequest(**fields, seed=number)
+    check_request(request, name)
+    return request

@@ -29,35 +29,31 @@ from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.units import seconds_text
 
 START_SHARE = 0.2
-"""Of the budget: what takes longer than this to its first token is not tried."""
+"""Of the budget: an arm that takes longer than this to start is given up."""
 
 LEAST_PAIRS_S = 1.0
-"""Of the pairs of runs at the end, however little of the budget is left."""
+"""Least time for the pairs of runs at the end, however little of the budget is left."""
 
 
 class Advice:
-    """One question about a model, and what is known of its answer.
-
-    steps   what comes next, and where everything stands
-    """
+    """One question about a model, and what is known of its answer. `steps`: what comes next, and where everything
+    stands."""
 
     def __init__(
         self,
         bench: Bench,
-        asked: Question,
+        question: Question,
         journal: Journal,
         texts: Quality,
         trial: str = "",
     ) -> None:
         """InputError where the model cannot run here at all, or nothing keeps to the limits."""
-        self.asked = msgspec.structs.replace(asked, work=replace(asked.work, repeats=1, ignore_eos=True))
+        self.question = msgspec.structs.replace(question, work=replace(question.work, repeats=1, ignore_eos=True))
         self._bench, self._journal, self._texts, self._trial = bench, journal, texts, trial
         self._lock, self._running = threading.RLock(), False  # a page looks while its thread goes on
-        builder = Builder(bench, self.asked)
-        self.facts, self.machine = builder.facts, builder.machine
-        random = asked.model.startswith("random:")
-        reads = not random and self.facts.kind == "decoder"
-        self.steps = Steps(builder, journal, asked.wish, asked.limits, reads, recorded_pairs(builder, bench.runs))
+        builder = Builder(bench, self.question)
+        reads = not question.model.startswith("random:") and builder.facts.kind == "decoder"
+        self.steps = Steps(builder, journal, question.wish, question.limits, reads, recorded_pairs(builder, bench.runs))
 
     def perform(self, budget_s: float, follow: Follow, visitor: Visitor = LOCAL_USER) -> None:
         """Carry steps out until the answer is known, or the budget is spent. Raises Stopped where a run was cancelled,
@@ -67,8 +63,8 @@ class Advice:
                 self._carry_out(units[0][0], budget_s, follow, visitor)
 
     def perform_in(self, places: Sequence[Place], job: TrialTask, budget_s: float, say: Callable[[str], None]) -> None:
-        """The same in several places at once, where an arm that starts too slowly is not stopped. `job`: what all
-        tasks have in common."""
+        """The same in several places at once; an arm that starts too slowly is not stopped there. `job`: what all tasks
+        have in common."""
         self.steps.places, last_s = len(places), dict[str, float]()
 
         def finished(step: Step, done: Done, place: Place) -> None:
@@ -82,9 +78,11 @@ class Advice:
             while units := self._units(budget_s):
                 begin_s = time.monotonic()
                 last_s.clear()
-                asked = [[(step, self._request(step, budget_s)) for step in unit] for unit in units]
-                able = [[(step, one) for step, one in unit if self._admitted(step, one, budget_s)] for unit in asked]
-                course.perform([Unit(unit) for unit in able if unit])
+                trials = [
+                    [(step, request) for step in unit if (request := self._admitted(step, budget_s)) is not None]
+                    for unit in units
+                ]
+                course.perform([Unit(unit) for unit in trials if unit])
 
     @contextlib.contextmanager
     def _marked_running(self) -> Iterator[None]:
@@ -105,37 +103,36 @@ class Advice:
     def document(self, budget_s: float) -> AdviceDocument:
         """What is known so far."""
         paths, ended = self._bench.local_paths, self.ended(budget_s)
-        names = ", ".join(dict.fromkeys(one.name.partition(", part ")[0] for one in self._texts.texts))
+        names = ", ".join(dict.fromkeys(text.name.partition(", part ")[0] for text in self._texts.texts))
         with self._lock:
-            return advice_document(self.steps, self.asked, budget_s, ended, self._bench.runs, names, paths)
+            return advice_document(self.steps, self.question, budget_s, ended, self._bench.runs, names, paths)
 
-    def _admitted(self, step: Step, request: Request, budget_s: float) -> bool:
-        """Whether a step can be taken; an arm of which it cannot is given up."""
-        left_s = budget_s - self.steps.spent_s
-        if step.kind == "reading" and self.steps.durations.reading_s > left_s:
+    def _admitted(self, step: Step, budget_s: float) -> Request | None:
+        """The request of a step; None where it cannot be run: its arm is given up then."""
+        request = self._request(step, budget_s)
+        if step.kind == "reading" and self.steps.durations.reading_s > budget_s - self.steps.spent_s:
             self._give_up(step, "reading its quality takes more than is left of the budget", False, 0.0)
-            return False
+            return None
         try:
             self._bench.admitted(request)
         except InputError as error:
             self._give_up(step, str(error), True, 0.0)
-            return False
-        return True
+            return None
+        return request
 
     def _carry_out(self, step: Step, budget_s: float, follow: Follow, visitor: Visitor) -> None:
-        request = self._request(step, budget_s)
-        if not self._admitted(step, request, budget_s):
+        if (request := self._admitted(step, budget_s)) is None:
             return
-        fresh = step.kind == "confirm" or self.asked.wish == "quick-start"
+        fresh = step.kind == "confirm" or self.question.wish == "quick-start"
         run = self._bench.runs.get(self._bench.submit(request, visitor, fresh=fresh))
         assert run is not None
-        new = step.kind == "trial" and step.arm.name != self.steps.space.base.name
-        left_s = budget_s - self.steps.spent_s if step.kind == "reading" else budget_s
-        allowed_s = START_SHARE * budget_s if new else left_s
+        allowed_s = budget_s - self.steps.spent_s if step.kind == "reading" else budget_s
+        if step.kind == "trial" and step.arm.name != self.steps.space.base.name:
+            allowed_s = START_SHARE * budget_s
         too_late = threading.Event()
 
         def stop() -> None:
-            """While the run is still starting."""
+            """Cancel the run if it is still starting."""
             starts = not run.ended and not any("run" in arm.phases for arm in run.arms.values())
             if starts and self._bench.cancel(run.id, visitor):
                 too_late.set()
@@ -174,17 +171,17 @@ class Advice:
             self._journal.add(Left(step.arm.name, why, tried, spent_s))
 
     def _request(self, step: Step, budget_s: float) -> Request:
-        asked, arm, base = self.asked, dict(step.arm.choices), dict(self.steps.space.base.choices)
+        question, arm, base = self.question, dict(step.arm.choices), dict(self.steps.space.base.choices)
         if step.kind == "reading":
-            both = [ArmRequest("A", _of_prompts(base)), ArmRequest("B", _of_prompts(arm))]
-            return Request(asked.model, both, reading_of(self._texts), None, self._texts, self._trial)
+            arms = [ArmRequest("A", _of_prompts(base)), ArmRequest("B", _of_prompts(arm))]
+            return Request(question.model, arms, reading_of(self._texts), None, self._texts, self._trial)
         if step.kind == "confirm":
-            both = [ArmRequest("A", base), ArmRequest("B", arm)]
-            work, left_s = replace(asked.work, repeats=MOST_PAIRS), budget_s - self.steps.spent_s
+            arms = [ArmRequest("A", base), ArmRequest("B", arm)]
+            work, left_s = replace(question.work, repeats=MOST_PAIRS), budget_s - self.steps.spent_s
             pairs_s = left_s - self.steps.durations.confirm_s(step.arm, self.steps.places)
             until_s = min(UNTIL_S, max(LEAST_PAIRS_S, pairs_s))  # without a reading: texts were read
-            return Request(asked.model, both, work, asked.traffic, trial=self._trial, until_s=until_s)
-        return Request(asked.model, [ArmRequest("A", arm)], asked.work, asked.traffic, trial=self._trial)
+            return Request(question.model, arms, work, question.traffic, trial=self._trial, until_s=until_s)
+        return Request(question.model, [ArmRequest("A", arm)], question.work, question.traffic, trial=self._trial)
 
     def _label(self, step: Step) -> str:
         match step.kind:
@@ -200,24 +197,24 @@ class Advice:
 
 def _of_prompts(choices: Mapping[str, str]) -> dict[str, str]:
     """The choices that a single prompt has too."""
-    many = {axis.name for axis in all_axes() if axis.many_requests}
-    return {axis: choice for axis, choice in choices.items() if axis not in many}
+    many_requests = {axis.name for axis in all_axes() if axis.many_requests}
+    return {axis: choice for axis, choice in choices.items() if axis not in many_requests}
 
 
 def heading_of_advice(
-    asked: Question, own: Sequence[QualityText] = (), owner: str = "", budget_s: float = 0.0
+    question: Question, own_texts: Sequence[QualityText] = (), owner: str = "", budget_s: float = 0.0
 ) -> Heading:
-    """By which a journal knows its question again. `own`: texts in place of those of tokendyno."""
-    read = [("text", one.text) for one in own]
-    traffic = [("requests", msgspec.json.encode(asked.traffic).decode())] if asked.traffic is not None else []
-    changes = [("for", asked.wish), *asked.limits.settings(), *read, *traffic]
-    work = replace(asked.work, repeats=1)
-    return Heading(asked.model, {}, changes, ["advise"], work, positions=POSITIONS, owner=owner, budget_s=budget_s)
+    """The heading by which a journal knows its question again. `own_texts`: texts in place of those of tokendyno."""
+    settings = [("for", question.wish), *question.limits.settings(), *(("text", text.text) for text in own_texts)]
+    if question.traffic is not None:
+        settings.append(("requests", msgspec.json.encode(question.traffic).decode()))
+    work = replace(question.work, repeats=1)
+    return Heading(question.model, {}, settings, ["advise"], work, positions=POSITIONS, owner=owner, budget_s=budget_s)
 
 
 def question_of(heading: Heading) -> Question:
-    """The same the other way round."""
-    given = dict(heading.changes)
-    wish: Wish = msgspec.convert(given["for"], Wish)
-    traffic = msgspec.json.decode(given["requests"], type=Traffic) if "requests" in given else None
+    """The question of a journal with this heading."""
+    settings = dict(heading.changes)
+    wish: Wish = msgspec.convert(settings["for"], Wish)
+    traffic = msgspec.json.decode(settings["requests"], type=Traffic) if "requests" in settings else None
     return Question(heading.model, heading.workload, wish, Limits.of_settings(heading.changes), traffic)

@@ -22,7 +22,6 @@ from tokendyno.backend.runs.records import Created
 OVERHEAD = 6.0
 """How many times its bound a step takes as it comes: eager passes of Llama-3-8B on an H200 took 25.6 ms, bound 3.3."""
 
-
 SAME_MODEL, OTHER_MODEL = 0.15, 0.5
 """Standard deviation of the logarithm of a ratio that a recording shows: with the same model, and with another one."""
 
@@ -49,15 +48,15 @@ class PredictedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def predicted(builder: Builder, limits: Limits, gpu: str, runs: RunLog) -> list[PredictedArm]:
     """One arm for each number format whose quality is allowed or unknown, the best by what is wished for first."""
     pairs = recorded_pairs(builder, runs)
-    own = next((one for one, _ in _best(builder, limits, pairs) if not one.recipe), builder.space.base)
-    builder.widen(own)
+    same_format = next((arm for arm, _ in _best(builder, limits, pairs) if not arm.recipe), builder.space.base)
+    builder.widen(same_format)
     recorded = dict(_recorded(builder, gpu, runs))
     arms = []
-    for one, cost in _best(builder, limits, pairs):
-        step_s, run = recorded.get(one.name, (None, ""))
+    for arm, cost in _best(builder, limits, pairs):
+        step_s, run = recorded.get(arm.name, (None, ""))
         kl_nats = cost.kl_nats if cost is not None else None
-        choices = dict(one.choices)
-        arms.append(PredictedArm(choices, one.title, one.recipe, one.bound_s, one.memory_bytes, step_s, run, kl_nats))
+        choices = dict(arm.choices)
+        arms.append(PredictedArm(choices, arm.title, arm.recipe, arm.bound_s, arm.memory_bytes, step_s, run, kl_nats))
     return arms
 
 
@@ -67,47 +66,48 @@ def _best(builder: Builder, limits: Limits, pairs: list[Pair]) -> list[tuple[Can
     search = Search(space.search_arms(OVERHEAD * (space.base.bound_s or 0.0), True), pairs)
     mean = search.posterior([Observation(space.base.name, 0.0)]).mean
 
-    def least(one: Candidate) -> tuple[float, float]:
-        value = one.memory_bytes if space.wish == "memory" else one.bound_s or math.inf
-        return float(f"{value:.3g}"), float(mean[search.index[one.name]])
+    def least(arm: Candidate) -> tuple[float, float]:
+        value = arm.memory_bytes if space.wish == "memory" else arm.bound_s or math.inf
+        return float(f"{value:.3g}"), float(mean[search.index[arm.name]])
 
     best: dict[str, Candidate] = {}
-    for one in sorted(space.arms.values(), key=least):
-        if limits.allows(recipe_cost(one.recipe)):
-            best.setdefault(one.recipe, one)
-    return [(one, recipe_cost(one.recipe)) for one in best.values()]
+    for arm in sorted(space.arms.values(), key=least):
+        if limits.allows(recipe_cost(arm.recipe)):
+            best.setdefault(arm.recipe, arm)
+    return [(arm, recipe_cost(arm.recipe)) for arm in best.values()]
 
 
 def recipe_cost(recipe: str) -> Cost | None:
     """What number formats cost on a small real model; None where nothing changes, or it was not read."""
-    found = worst_recipe(recipe) if recipe else None
-    if found is None:
+    worst = worst_recipe(recipe) if recipe else None
+    if worst is None:
         return None
-    return Cost(recipe, found.kl_nats, found.top1_agreement, found.perplexity_ratio, found.cost)
+    return Cost(recipe, worst.kl_nats, worst.top1_agreement, worst.perplexity_ratio, worst.cost)
 
 
 def recorded_pairs(builder: Builder, runs: RunLog) -> list[Pair]:
     """Recorded comparisons, on a machine of this kind, of arms that the space has too, as a first guess of what their
     choices are worth. Only time says something: none for another wish."""
-    space, found = builder.space, list[Pair]()
+    space, pairs = builder.space, list[Pair]()
     for first, arms in _recordings(builder) if space.wish in ("latency", "throughput") else ():
         known = first.device == builder.machine.device and len(arms) == 2 and all(arm in space.arms for arm in arms)
         run = runs.get(first.id) if known else None
-        if run is not None and (measured := run.comparison()) is not None:
+        if run is not None and (comparison := run.comparison()) is not None:
             deviation = SAME_MODEL if _same_model(first, builder) else OTHER_MODEL
-            found.append(Pair(arms[0], arms[1], math.log(measured.ratio), deviation))
-    return found
+            pairs.append(Pair(arms[0], arms[1], math.log(comparison.ratio), deviation))
+    return pairs
 
 
 def _recorded(builder: Builder, gpu: str, runs: RunLog) -> Iterator[tuple[str, tuple[float, str]]]:
     """Arms of shipped recordings of this model on that GPU, with their time per token and run."""
     cards = find_gpu(gpu).nvml
     for first, arms in _recordings(builder):
-        here = any(part.startswith(card) for part in first.machine.values() for card in cards)
-        run = runs.get(first.id) if here and _same_model(first, builder) else None
-        for arm, asked in zip(arms, first.request.arms, strict=True) if run is not None else ():
-            if run is not None and (step_s := run.summary(asked.name).latency_mean_s):
-                yield arm, (step_s, first.id)
+        on_gpu = any(part.startswith(card) for part in first.machine.values() for card in cards)
+        if not on_gpu or not _same_model(first, builder) or (run := runs.get(first.id)) is None:
+            continue
+        for name, arm in zip(arms, first.request.arms, strict=True):
+            if step_s := run.summary(arm.name).latency_mean_s:
+                yield name, (step_s, first.id)
 
 
 def _recordings(builder: Builder) -> Iterator[tuple[Created, list[str]]]:

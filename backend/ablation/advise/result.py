@@ -44,9 +44,10 @@ class MeasuredArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An arm that was measured: means over its trials, with 95% intervals where there are three.
 
     tokens_per_s  of many requests, useful tokens a second
-    bound_s  its roofline bound; barred: why it may not win, "" if it may; pareto: no arm that may win is better in time
-             and memory; quality: read with it or with the same number formats, None where it has those of the base or
-             nothing was read
+    bound_s       its roofline bound
+    quality       read with it or with the same number formats; None where it has those of the base, or nothing was read
+    barred        why it may not win, "" if it may
+    pareto        whether no arm that may win is better in both time and memory
     """
 
     choices: dict[str, str]
@@ -80,8 +81,9 @@ class MeasuredArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def over_bound(self) -> str:
         """Time a token in times of its bound; "" where that is unknown."""
-        known = self.bound_s and self.latency_mean_s
-        return f"{three(self.latency_mean_s / self.bound_s)}\u00d7" if known else ""  # type: ignore[operator]
+        if not self.bound_s or not self.latency_mean_s:
+            return ""
+        return f"{three(self.latency_mean_s / self.bound_s)}\u00d7"
 
 
 class Winner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,13 +112,13 @@ class Winner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def figures(self) -> list[tuple[str, str]]:
         """Each figure with what it is."""
         arm = self.arm
-        found = [(arm.time, "a token"), (arm.size, "at the peak")]
+        figures = [(arm.time, "a token"), (arm.size, "at the peak")]
         if arm.start_s is not None:
-            found.append((" ".join(seconds_text(arm.start_s)), "from its process to its first token"))
+            figures.append((" ".join(seconds_text(arm.start_s)), "from its process to its first token"))
         if self.ratio is not None:
             bounds = _interval(self.low, self.high)
-            found.append((f"{three(self.ratio)}\u00d7", f"as fast as it comes{bounds}"))
-        return [*found, *([(arm.over_bound, "its roofline bound")] if arm.over_bound else [])]
+            figures.append((f"{three(self.ratio)}\u00d7", f"as fast as it comes{bounds}"))
+        return [*figures, *([(arm.over_bound, "its roofline bound")] if arm.over_bound else [])]
 
 
 class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -153,101 +155,105 @@ class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def counts(self) -> str:
         """How many arms there were, and what became of them."""
-        pruned, left = (sum(one.count for one in groups) for groups in (self.pruned, self.not_tried))
-        return f"{pruned:,} arms ruled out, {len(self.measured):,} measured, {left:,} not tried"
+        pruned, not_tried = (sum(group.count for group in groups) for groups in (self.pruned, self.not_tried))
+        return f"{pruned:,} arms ruled out, {len(self.measured):,} measured, {not_tried:,} not tried"
 
 
-def _document(builder: Builder, asked: Question, **found: Any) -> AdviceDocument:
+def _document(builder: Builder, question: Question, **fields: Any) -> AdviceDocument:
     """The document with what every answer has."""
-    facts, machine, limits = builder.facts, builder.machine.describe(), dict(asked.limits.settings())
-    head = ("advise", 3, asked.model, facts.label, machine, hardware.versions(), asked.work, asked.wish, limits)
-    return AdviceDocument(*head, **found)  # type: ignore[arg-type]
+    label, machine, limits = builder.facts.label, builder.machine.describe(), dict(question.limits.settings())
+    work, wish = question.work, question.wish
+    head = ("advise", 3, question.model, label, machine, hardware.versions(), work, wish, limits)
+    return AdviceDocument(*head, **fields)  # type: ignore[arg-type]
 
 
-def predicted_document(builder: Builder, asked: Question, gpu: str, runs: RunLog) -> AdviceDocument:
-    """For a GPU that is not here, of which bounds and memory are said, with the same number formats and with any."""
-    arms = predicted(builder, asked.limits, gpu, runs)
+def predicted_document(builder: Builder, question: Question, gpu: str, runs: RunLog) -> AdviceDocument:
+    """The document for a GPU that is not here: bounds and memory, in the model's own number formats and in any."""
+    arms = predicted(builder, question.limits, gpu, runs)
     headline = f"Nothing keeps to the limits on {gpu}, by bounds and predicted memory."
     if arms:
-        best, same = arms[0], next((one for one in arms if not one.format), None)
-        said = [f"in its own number formats {_prediction(same)}"] if same is not None else []
-        if best is not same:
+        best, same_format = arms[0], next((arm for arm in arms if not arm.format), None)
+        parts = [f"in its own number formats {_prediction(same_format)}"] if same_format is not None else []
+        if best is not same_format:
             quality = ", whose quality only a reading tells"
             if best.kl_nats is not None:
                 quality = f", which cost {three(best.kl_nats)} nats of KL divergence on {recipes().model}"
-            said.append(f"of all formats {_prediction(best)}{quality}")
-        sought = f"By bounds and predicted memory, for {TITLES[asked.wish]}"
-        headline = f"Nothing was measured on {gpu}. {sought}: {'; '.join(said)}."
-    return _document(builder, asked, pruned=by_reason(builder.space.pruned), predicted=arms, headline=headline)
+            parts.append(f"of all formats {_prediction(best)}{quality}")
+        sought = f"By bounds and predicted memory, for {TITLES[question.wish]}"
+        headline = f"Nothing was measured on {gpu}. {sought}: {'; '.join(parts)}."
+    return _document(builder, question, pruned=by_reason(builder.space.pruned), predicted=arms, headline=headline)
 
 
-def _prediction(one: PredictedArm) -> str:
-    bound = f"at least {' '.join(seconds_text(one.bound_s))} a token, " if one.bound_s else ""
-    recorded = f", {' '.join(seconds_text(one.recorded_s))} in the recording {one.run}" if one.recorded_s else ""
-    return f"{one.title} ({bound}{' '.join(bytes_text(one.memory_bytes))}{recorded})"
+def _prediction(arm: PredictedArm) -> str:
+    bound = f"at least {' '.join(seconds_text(arm.bound_s))} a token, " if arm.bound_s else ""
+    recorded = f", {' '.join(seconds_text(arm.recorded_s))} in the recording {arm.run}" if arm.recorded_s else ""
+    return f"{arm.title} ({bound}{' '.join(bytes_text(arm.memory_bytes))}{recorded})"
 
 
 def advice_document(
-    steps: Steps, asked: Question, budget_s: float, ended: bool, runs: RunLog, texts: str, paths: bool
+    steps: Steps, question: Question, budget_s: float, ended: bool, runs: RunLog, texts: str, paths: bool
 ) -> AdviceDocument:
-    """Of the steps so far. `ended`: nothing is left to do; `texts`: names of those that are read; `paths`: scripts may
-    name folders of this machine."""
-    found = _Answer(steps, asked, runs, texts, paths)
-    pruned, not_tried = found.not_measured(ended, budget_s)
+    """The document of the steps so far. `ended`: nothing is left to do; `texts`: names of those that are read;
+    `paths`: scripts may name folders of this machine."""
+    answer = _Answer(steps, question, runs, texts, paths)
+    pruned, not_tried = answer.not_measured(ended, budget_s)
     document = _document(
         steps.builder,
-        asked,
+        question,
         budget_s=budget_s,
         spent_s=steps.spent_s,
         complete=ended,
-        decided=found.now.decided,
-        rivals=[steps.space.arms[name].title for name in found.now.rivals[1:]],
-        measured=sorted(found.arms.values(), key=lambda arm: arm.latency_mean_s or math.inf),
+        decided=answer.now.decided,
+        rivals=[steps.space.arms[name].title for name in answer.now.rivals[1:]],
+        measured=sorted(answer.arms.values(), key=lambda arm: arm.latency_mean_s or math.inf),
         pruned=pruned,
         not_tried=not_tried,
     )
-    unconfirmed = ended and steps.journal.confirmed is None and found.now.leader not in (None, steps.space.base.name)
+    unconfirmed = ended and steps.journal.confirmed is None and answer.now.leader not in (None, steps.space.base.name)
     rest = [
         *([UNCONFIRMED] if unconfirmed else []),
         f"{document.counts}, in {steps.runs} runs of {steps.most_runs} at most.",
     ]
-    winners = [msgspec.structs.replace(one, certificate=[*one.certificate, *rest]) for one in found.winners()]
+    winners = [msgspec.structs.replace(winner, certificate=[*winner.certificate, *rest]) for winner in answer.winners()]
     document = msgspec.structs.replace(document, winners=winners)
-    return msgspec.structs.replace(document, headline=_headline(document, found.no_better))
+    return msgspec.structs.replace(document, headline=_headline(document, answer.no_better))
 
 
 class _Answer:
-    """What the journal holds, arm by arm. `arms`: those that were measured, by name; `no_better`: how fast the arm that
-    led was in its last measurement, where that does not show it faster than the model as it comes though time is what
-    was wished for, else ""."""
+    """What the journal holds, arm by arm.
 
-    def __init__(self, steps: Steps, asked: Question, runs: RunLog, texts: str, paths: bool) -> None:
+    arms       those that were measured, by name
+    no_better  where time is wished for and the last measurement does not show the leading arm to be faster than the
+               model as it comes: how fast it was; else ""
+    """
+
+    def __init__(self, steps: Steps, question: Question, runs: RunLog, texts: str, paths: bool) -> None:
         self.steps, self.space, self.now = steps, steps.space, steps.standing()
-        self._asked, self._texts, self._paths = asked, texts, paths
+        self._question, self._texts, self._paths = question, texts, paths
         self._last = steps.journal.confirmed
         self._run = runs.get(self._last.run) if self._last is not None else None
         arms = {name: self._measured(self.space.arms[name]) for name in self.now.measured}
         costs = [Cost(name, arms[name].latency_mean_s, arms[name].peak_memory_bytes) for name in self.now.able]
         chart = pareto(costs, "")
-        front = {one.label for one in chart.points if one.front} if chart is not None else {*self.now.able}
+        front = {point.label for point in chart.points if point.front} if chart is not None else {*self.now.able}
         self.arms = {name: msgspec.structs.replace(arm, pareto=name in front) for name, arm in arms.items()}
-        self.no_better = ""
-        found = self._run.comparison() if self._run is not None and asked.wish in ("latency", "throughput") else None
-        if self._last is not None and found is not None and found.outcome != "b_faster":
-            title = self.space.arms[self._last.arm].title
-            self.no_better = f"{title} was {three(found.ratio)}\u00d7 as fast{_interval(found.low, found.high)}"
+        self.no_better, timed = "", question.wish in ("latency", "throughput")
+        comparison = self._run.comparison() if self._run is not None and timed else None
+        if self._last is not None and comparison is not None and comparison.outcome != "b_faster":
+            title, interval = self.space.arms[self._last.arm].title, _interval(comparison.low, comparison.high)
+            self.no_better = f"{title} was {three(comparison.ratio)}\u00d7 as fast{interval}"
 
-    def _measured(self, one: Candidate) -> MeasuredArm:
-        trials = self.steps.trials(one.name)
-        times = estimate([found for trial in trials if (found := token_s(trial)) is not None])
+    def _measured(self, arm: Candidate) -> MeasuredArm:
+        trials = self.steps.trials(arm.name)
+        times = estimate([step_s for trial in trials if (step_s := token_s(trial)) is not None])
         first = estimate([trial.ttft_s for trial in trials])
         rate = estimate([trial.useful_tokens_s for trial in trials if trial.useful_tokens_s])
-        fresh = self._asked.wish == "quick-start"  # else a worker may have started ahead
+        fresh = self._question.wish == "quick-start"  # else a worker may have started ahead
         starts = [trial.start_s for trial in trials if fresh and trial.start_s is not None]
         low, high = (times.interval if times and len(trials) >= SHOWN_FROM else None) or (None, None)
         return MeasuredArm(
-            choices=dict(one.choices),
-            title=one.title,
+            choices=dict(arm.choices),
+            title=arm.title,
             trials=len(trials),
             latency_mean_s=times.value if times else None,
             latency_low_s=low,
@@ -256,9 +262,9 @@ class _Answer:
             start_s=min(starts, default=None),
             tokens_per_s=rate.value if rate else None,
             peak_memory_bytes=max(trial.peak_memory_bytes for trial in trials),
-            bound_s=one.bound_s,
-            quality=self.steps.cost_of(one.name),
-            barred=self.now.disqualified.get(one.name, ""),
+            bound_s=arm.bound_s,
+            quality=self.steps.cost_of(arm.name),
+            barred=self.now.disqualified.get(arm.name, ""),
         )
 
     # --- winners ----------------------------------------------------------------------------------
@@ -284,44 +290,43 @@ class _Answer:
         return self.steps.builder.checked(self.space.arms[name].choices)
 
     def _winner(self, label: Label, name: str) -> Winner:
-        one, checked, facts, asked = self.arms[name], self._checked(name), self.steps.builder.facts, self._asked
+        measured, checked, facts = self.arms[name], self._checked(name), self.steps.builder.facts
         run = self._run if self._last is not None and self._last.arm == name else None
         ratio: Estimate | None = None
         certificate: list[str] = []
         if run is not None:
             snapshot = run.snapshot()
-            found, summary = snapshot.comparison(), snapshot.summary("B")
-            ratio = Estimate(found.ratio, found.low, found.high) if found else None
+            comparison, summary = snapshot.comparison(), snapshot.summary("B")
+            ratio = Estimate(comparison.ratio, comparison.low, comparison.high) if comparison else None
             low, high = summary.latency_interval_s or (None, None)
-            one = msgspec.structs.replace(
-                one,
+            measured = msgspec.structs.replace(
+                measured,
                 latency_mean_s=summary.latency_mean_s,
                 latency_low_s=low,
                 latency_high_s=high,
                 ttft_s=summary.ttft_s,
-                peak_memory_bytes=summary.peak_memory_bytes or one.peak_memory_bytes,
+                peak_memory_bytes=summary.peak_memory_bytes or measured.peak_memory_bytes,
             )
-            certificate.append(_proof(run.ledger("B"), {*one.choices, TOKENS}))
-            how = (
-                f"Measured again in fresh workers beside the model as it comes, in {found.pairs if found else 0} pairs"
-            )
-            certificate.append(f"{how} of runs{_bounds(ratio)}.")
+            certificate.append(_proof(run.ledger("B"), {*measured.choices, TOKENS}))
+            again = "Measured again in fresh workers beside the model as it comes"
+            certificate.append(f"{again}, in {comparison.pairs if comparison else 0} pairs of runs{_bounds(ratio)}.")
         elif name != self.space.base.name:
             ratio = self.steps.ratio(self.space.base.name, name)
-            certificate.append(f"In effect as planned in {one.trials} trials while advice was sought{_bounds(ratio)}.")
+            trials = f"{measured.trials} trials while advice was sought"
+            certificate.append(f"In effect as planned in {trials}{_bounds(ratio)}.")
         here = hardware.versions()
         versions = ", ".join(f"{package} {here[package]}" for package in ("torch", "transformers") if package in here)
-        certificate += [self._quality(name, one), f"On {self.steps.builder.machine.name} with {versions}."]
-        script = short_script(checked, facts, asked.work, self._paths)
+        certificate += [self._quality(name, measured), f"On {self.steps.builder.machine.name} with {versions}."]
+        script = short_script(checked, facts, self._question.work, self._paths)
         serve, note = serve_line(facts, checked)
         gets, run_id = arguments_of(checked).lines(), run.id if run else ""
         value, low, high = ratio or (None, None, None)
-        return Winner(label, one, value, low, high, run_id, gets, script, serve, note, certificate)
+        return Winner(label, measured, value, low, high, run_id, gets, script, serve, note, certificate)
 
     def _quality(self, name: str, arm: MeasuredArm) -> str:
         if not self.space.arms[name].recipe:
             return "Quality: the number formats of the model as it comes."
-        allowed = " Any quality was allowed." if self._asked.limits.any_quality else ""
+        allowed = " Any quality was allowed." if self._question.limits.any_quality else ""
         if arm.quality is None:
             return f"Quality: unknown, since nothing was read.{allowed}"
         on = self._texts if self.steps.reads else f"{recipes().model}, since these weights are random"
@@ -341,12 +346,12 @@ class _Answer:
         elif ended and steps.runs >= EXPLORE * steps.most_runs:
             rest = f"Others promised more, and advice takes {steps.most_runs} runs at most."
         best_s = steps.best_s(self.now)
-        for name, one in self.space.arms.items():
+        for name, arm in self.space.arms.items():
             if (left := steps.journal.left.get(name)) is not None:
-                not_tried.setdefault(_sentence(left.why), []).append(one.title)
+                not_tried.setdefault(_sentence(left.why), []).append(arm.title)
             elif name not in self.arms:
-                why = steps.ruled_out(one, best_s)
-                (pruned if why else not_tried).setdefault(_sentence(why or rest), []).append(one.title)
+                why = steps.ruled_out(arm, best_s)
+                (pruned if why else not_tried).setdefault(_sentence(why or rest), []).append(arm.title)
         return by_reason(pruned), by_reason(not_tried)
 
 
@@ -360,7 +365,7 @@ def _by_transformers(checked: Checked) -> bool:
 
 
 def _proof(evidence: Sequence[Evidence], axes: set[str]) -> str:
-    """What was in effect of these rows, in the words of the ledger; whatever was not."""
+    """What was in effect on these axes, in the words of the ledger; or what was not as planned."""
     rows = ledger_rows(evidence)
     if doubts := [f"{row.axis} ({row.reason or row.proof})" for row in rows if row.status in DOUBTFUL]:
         return f"Not as planned: {'; '.join(doubts)}."
@@ -371,34 +376,34 @@ def _proof(evidence: Sequence[Evidence], axes: set[str]) -> str:
 # --- in a sentence ----------------------------------------------------------------------------------
 
 
-def _headline(found: AdviceDocument, no_better: str) -> str:
+def _headline(document: AdviceDocument, no_better: str) -> str:
     """The answer: what to use, how fast and how large it is, and how sure that is."""
-    if not found.winners:
-        return _nothing_meets(found)
-    best = found.winners[0]
+    if not document.winners:
+        return _nothing_meets(document)
+    best = document.winners[0]
     arm = best.arm
     parts = [arm.title if arm.choices else "leave it as it comes", f"{arm.time} a token", arm.size]
-    if found.wish == "quick-start" and arm.start_s is not None:
+    if document.wish == "quick-start" and arm.start_s is not None:
         parts.insert(1, f"first token {' '.join(seconds_text(arm.start_s))} after its process began")
     if best.ratio is not None:
         parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes{_interval(best.low, best.high)}")
-    sure = f" Not told from {' or '.join(found.rivals[:2])}." if found.rivals and not found.decided else ""
+    sure = f" Not told from {' or '.join(document.rivals[:2])}." if document.rivals and not document.decided else ""
     if no_better:
         sure = f" Nothing is measurably better: {no_better}."
-    return f"For {TITLES[found.wish]}: {', '.join(parts)}.{sure}"
+    return f"For {TITLES[document.wish]}: {', '.join(parts)}.{sure}"
 
 
-def _nothing_meets(found: AdviceDocument) -> str:
-    """Of a wish that nothing keeps to: the nearest arms, and what would do."""
-    if not found.measured:
+def _nothing_meets(document: AdviceDocument) -> str:
+    """What is said where no arm keeps to the limits: the arms that come nearest, and what would help."""
+    if not document.measured:
         return "Nothing was measured yet."
-    nearest = (found.measured[0], min(found.measured, key=lambda arm: arm.peak_memory_bytes))  # the fastest is first
-    fast, small = (
-        f"{arm.title}, {arm.time} a token in {arm.size}{f' ({arm.barred})' if arm.barred else ''}" for arm in nearest
+    fastest, smallest = (
+        f"{arm.title}, {arm.time} a token in {arm.size}{f' ({arm.barred})' if arm.barred else ''}"
+        for arm in (document.measured[0], min(document.measured, key=lambda arm: arm.peak_memory_bytes))
     )
     return (
-        f"Nothing that was measured keeps to the limits. Fastest: {fast}. Least memory: {small}. Raise the limit that "
-        "they break."
+        f"Nothing that was measured keeps to the limits. Fastest: {fastest}. Least memory: {smallest}. Raise the limit "
+        "that they break."
     )
 
 
@@ -409,5 +414,5 @@ def _bounds(ratio: Estimate | None) -> str:
 
 
 def _interval(low: float | None, high: float | None) -> str:
-    """Behind a figure; "" where it has none."""
+    """An interval as it stands behind its figure; "" without one."""
     return f" ({three(low)} to {three(high)})" if low is not None and high is not None else ""

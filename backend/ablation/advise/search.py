@@ -76,27 +76,28 @@ class Observation(NamedTuple):
 class Posterior:
     """What is known of the logarithm of each arm: `mean` (arms), `deviation` (arms)."""
 
-    def __init__(self, mean: Vector, prior: Vector, down: Vector) -> None:
-        self.mean, self._prior, self._down = mean, prior, down  # covariance: prior - down.T @ down
-        self.deviation = np.sqrt(np.maximum(np.diag(prior) - (down * down).sum(axis=0), 1e-12))
+    def __init__(self, mean: Vector, prior: Vector, explained: Vector) -> None:
+        self.mean, self._prior, self._explained = mean, prior, explained  # covariance: prior - explained.T @ explained
+        self.deviation = np.sqrt(np.maximum(np.diag(prior) - (explained * explained).sum(axis=0), 1e-12))
 
     def z_score(self, a: int, b: int) -> float:
-        """By how many standard deviations of the difference the second arm takes less than the first."""
-        both = self._prior[a, b] - self._down[:, a] @ self._down[:, b]
-        variance = self.deviation[a] ** 2 + self.deviation[b] ** 2 - 2 * both
+        """By how many standard deviations of the difference arm `b` takes less than arm `a` (indices of arms)."""
+        covariance = self._prior[a, b] - self._explained[:, a] @ self._explained[:, b]
+        variance = self.deviation[a] ** 2 + self.deviation[b] ** 2 - 2 * covariance
         return float((self.mean[a] - self.mean[b]) / math.sqrt(max(variance, 1e-12)))
 
 
 class Search:
-    """The arms of a space. `recorded`: what was measured before, in whatever space; pairs of other arms are ignored."""
+    """A search over the arms of a space. `recorded`: what was measured before, in any space; pairs of arms that this
+    one does not have are ignored."""
 
     def __init__(self, arms: Sequence[Arm], recorded: Sequence[Pair] = ()) -> None:
-        self.index = {arm.name: place for place, arm in enumerate(arms)}
+        self.index = {arm.name: row for row, arm in enumerate(arms)}
         self._choices = {arm.name: arm.choices for arm in arms}
-        features = {choice: place for place, choice in enumerate(sorted({one for arm in arms for one in arm.choices}))}
+        features = {choice: n for n, choice in enumerate(sorted({choice for arm in arms for choice in arm.choices}))}
         has = np.zeros((len(arms), len(features)))
-        for place, arm in enumerate(arms):
-            has[place, [features[choice] for choice in arm.choices]] = 1.0
+        for row, arm in enumerate(arms):
+            has[row, [features[choice] for choice in arm.choices]] = 1.0
         predicted = np.array([arm.predicted for arm in arms])
         shared = has @ has.T
         self._prior = (
@@ -108,39 +109,39 @@ class Search:
         )
         self._mean = BELIEF * predicted - SERVES * np.array([arm.serving for arm in arms], dtype=np.float64)
         self._chance = {arm.name: arm.chance for arm in arms}
-        self._recorded = [one for one in recorded if one.a in self.index and one.b in self.index and one.a != one.b]
+        self._recorded = [pair for pair in recorded if {pair.a, pair.b} <= self.index.keys() and pair.a != pair.b]
 
-    def posterior(self, seen: Sequence[Observation], failed: Sequence[str] = ()) -> Posterior:
-        """What trials show of every arm. `seen`: one or more, in the order in which they ran."""
-        count, level = len(seen), sum(one.value for one in seen) / len(seen)
-        known = [({one.arm: 1.0}, one.value - level, 0.0) for one in seen]
-        known += [({name: 1.0}, FAILED, FAILED_DEVIATION) for name in failed]
-        known += [({one.a: 1.0, one.b: -1.0}, one.log_ratio, one.deviation) for one in self._recorded]
-        look = np.zeros((len(known), len(self.index)))  # (measured, arms)
-        for row, (arms, _, _) in enumerate(known):
-            look[row, [self.index[name] for name in arms]] = [*arms.values()]
-        across = self._prior @ look.T  # (arms, measured)
-        measured = look @ across + np.diag([deviation**2 for _, _, deviation in known])
-        off = np.array([value for _, value, _ in known]) - look @ self._mean
-        alone, shared = np.zeros_like(measured), np.zeros_like(measured)  # noise of trials, of variance 1
-        alone[:count, :count] = np.eye(count)
-        when, where = np.arange(count), np.array([one.place for one in seen])
-        kept = DRIFT_KEPT ** np.abs(np.subtract.outer(when, when))
-        shared[:count, :count] = np.where(where[:, None] == where, kept, 0.0)
-        likeliest = -math.inf
-        factor: Vector = measured
-        down: Vector = off
+    def posterior(self, observations: Sequence[Observation], failed: Sequence[str] = ()) -> Posterior:
+        """What trials show of every arm. `observations`: at least one, in the order in which they ran."""
+        count, level = len(observations), sum(trial.value for trial in observations) / len(observations)
+        rows = [({trial.arm: 1.0}, trial.value - level, 0.0) for trial in observations]
+        rows += [({name: 1.0}, FAILED, FAILED_DEVIATION) for name in failed]
+        rows += [({pair.a: 1.0, pair.b: -1.0}, pair.log_ratio, pair.deviation) for pair in self._recorded]
+        design = np.zeros((len(rows), len(self.index)))  # (rows, arms)
+        for row, (arms, _, _) in enumerate(rows):
+            design[row, [self.index[name] for name in arms]] = [*arms.values()]
+        cross_covariance = self._prior @ design.T  # (arms, rows)
+        covariance = design @ cross_covariance + np.diag([deviation**2 for _, _, deviation in rows])
+        residuals = np.array([value for _, value, _ in rows]) - design @ self._mean
+        own, shared = np.zeros_like(covariance), np.zeros_like(covariance)  # noise of trials, of variance 1
+        own[:count, :count] = np.eye(count)
+        when, where = np.arange(count), np.array([trial.place for trial in observations])
+        correlation = DRIFT_KEPT ** np.abs(np.subtract.outer(when, when))
+        shared[:count, :count] = np.where(where[:, None] == where, correlation, 0.0)
+        best = -math.inf
+        factor: Vector = covariance
+        solution: Vector = residuals
         for noise, drift in ((noise, drift) for noise in NOISES for drift in DRIFTS):
-            lower = np.linalg.cholesky(measured + noise**2 * (alone + drift**2 * shared))
-            solved = np.linalg.solve(lower, off)
-            unlikely = math.log2(noise / LIKELY_NOISE) ** 2 / 2
-            if (likely := -solved @ solved / 2 - np.log(np.diag(lower)).sum() - unlikely) > likeliest:
-                likeliest, factor, down = likely, lower, solved
-        weights = np.linalg.solve(factor, across.T)
-        return Posterior(level + self._mean + weights.T @ down, self._prior, weights)
+            lower = np.linalg.cholesky(covariance + noise**2 * (own + drift**2 * shared))
+            solved = np.linalg.solve(lower, residuals)
+            penalty = math.log2(noise / LIKELY_NOISE) ** 2 / 2
+            if (log_likelihood := -solved @ solved / 2 - np.log(np.diag(lower)).sum() - penalty) > best:
+                best, factor, solution = log_likelihood, lower, solved
+        explained = np.linalg.solve(factor, cross_covariance.T)
+        return Posterior(level + self._mean + explained.T @ solution, self._prior, explained)
 
     def propose(
-        self, known: Posterior, tried: Sequence[str], admissible: Sequence[str], costs: Mapping[str, float]
+        self, posterior: Posterior, tried: Sequence[str], admissible: Sequence[str], costs: Mapping[str, float]
     ) -> str | None:
         """The unmeasured arm with the largest expected improvement for what it costs; None where no arm is expected to
         gain `LEAST_GAIN`. `tried`: arms that were measured; `admissible`: those of them that may win; `costs`: of a
@@ -148,9 +149,9 @@ class Search:
         if not costs:
             return None
         mean, deviation = (
-            {name: values[self.index[name]] for name in costs} for values in (known.mean, known.deviation)
+            {name: values[self.index[name]] for name in costs} for values in (posterior.mean, posterior.deviation)
         )
-        best = min((known.mean[self.index[name]] for name in admissible), default=math.inf)
+        best = min((posterior.mean[self.index[name]] for name in admissible), default=math.inf)
         if best == math.inf:  # nothing that was measured may win: the most promising arm
             return min(costs, key=lambda name: mean[name] - deviation[name])
         worked = {choice for name in tried for choice in self._choices[name]}

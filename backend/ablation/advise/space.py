@@ -36,7 +36,6 @@ AS_IT_COMES = "As it comes"
 SPARE = {"cpu": 1.15, "cuda": 1.05}
 """How far over a limit predicted memory must be for an arm to be ruled out without a run."""
 
-
 KEEPS_QUALITY = {4: 0.8, 5: 0.4}
 """How likely a choice is to keep the quality, by what is lost with it: down to 8 bits, and to 4."""
 
@@ -58,7 +57,7 @@ class Candidate:
 
     @property
     def title(self) -> str:
-        return titles_text(dict(self.choices)) if self.choices else AS_IT_COMES
+        return titles_text(self.choices) if self.choices else AS_IT_COMES
 
 
 class Pruned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,10 +68,10 @@ class Pruned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     arms: list[str]
 
 
-def by_reason(groups: Mapping[str, Sequence[str]]) -> list[Pruned]:
+def by_reason(arms_by_reason: Mapping[str, Sequence[str]]) -> list[Pruned]:
     """Arms in words, by reason; the largest group first."""
-    found = [Pruned(why, len(arms), [*arms[:3]]) for why, arms in groups.items()]
-    return sorted(found, key=lambda one: -one.count)
+    groups = [Pruned(why, len(arms), [*arms[:3]]) for why, arms in arms_by_reason.items()]
+    return sorted(groups, key=lambda group: -group.count)
 
 
 @dataclass(slots=True)
@@ -85,47 +84,46 @@ class Space:
     pruned: dict[str, list[str]] = field(default_factory=dict)
 
     def search_arms(self, base_s: float, any_quality: bool) -> list[Arm]:
-        """The arms as the search sees them. `base_s`: time per token of the base, of which what is over its bound is
-        expected of every arm."""
-        return [self._arm(one, base_s, any_quality) for one in self.arms.values()]
+        """The arms as the search sees them. `base_s`: time per token of the base; every arm is expected to take as much
+        longer than its bound as the base does."""
+        return [self._arm(arm, base_s, any_quality) for arm in self.arms.values()]
 
-    def _arm(self, one: Candidate, base_s: float, any_quality: bool) -> Arm:
+    def _arm(self, arm: Candidate, base_s: float, any_quality: bool) -> Arm:
         over_s = max(0.0, base_s - (self.base.bound_s or base_s))
-        there, here = (self._predicted(of, over_s) for of in (self.base, one))
-        changed = frozenset(f"{axis}={choice}" for axis, choice in one.choices.items())
-        chosen = [(axis, one.choices[axis.name]) for axis in all_axes() if axis.name in one.choices]
+        there, here = (self._predicted(candidate, over_s) for candidate in (self.base, arm))
+        changed = frozenset(f"{axis}={choice}" for axis, choice in arm.choices.items())
+        chosen = [(axis, arm.choices[axis.name]) for axis in all_axes() if axis.name in arm.choices]
         serving = sum(axis.wishes.get(choice, axis.wish) == SERVING[self.wish] for axis, choice in chosen)
-        kept = [KEEPS_QUALITY.get(axis.loss(choice) // 10, 1.0) for axis, choice in chosen]
-        chance = 1.0 if any_quality else math.prod(kept)
-        return Arm(one.name, changed, math.log(here / there) if there and here else 0.0, serving, chance)
+        keeps = [KEEPS_QUALITY.get(axis.loss(choice) // 10, 1.0) for axis, choice in chosen]
+        chance = 1.0 if any_quality else math.prod(keeps)
+        return Arm(arm.name, changed, math.log(here / there) if there and here else 0.0, serving, chance)
 
-    def _predicted(self, one: Candidate, over_s: float) -> float | None:
+    def _predicted(self, arm: Candidate, over_s: float) -> float | None:
         if self.wish == "memory":
-            return float(one.memory_bytes)
-        timed = self.wish in ("latency", "throughput") and one.bound_s is not None
-        return over_s + (one.bound_s or 0.0) if timed else None
+            return float(arm.memory_bytes)
+        timed = self.wish in ("latency", "throughput") and arm.bound_s is not None
+        return over_s + (arm.bound_s or 0.0) if timed else None
 
 
 class Builder:
     """Makes a space, and widens it. InputError where the model cannot run at all."""
 
-    def __init__(self, bench: Bench, asked: Question, machine: Machine | None = None) -> None:
-        self._asked, self._model, self._work, self._limits = asked, asked.model, asked.work, asked.limits
+    def __init__(self, bench: Bench, question: Question, machine: Machine | None = None) -> None:
+        self._model, self._work = question.model, question.work
+        self._limits, self._traffic = question.limits, question.traffic
         self.machine, self._freeable_bytes = machine or bench.machine(), 0 if machine else bench.freeable_bytes
-        self.facts: ModelFacts = bench.facts(asked.model)
+        self.facts: ModelFacts = bench.facts(question.model)
         self._known = set[bytes]()
         self._smallest: Candidate | None = None  # of those that are over a limit
-        many = asked.traffic is not None
-        self._start = {"batching": "static"} if many else {}  # of many requests, nothing serves one by one
+        self._start = {"batching": "static"} if self._traffic is not None else {}  # no arm serves requests one by one
         base = self._base()
-        self.space = Space(asked.wish, base, {base.name: base})
+        self.space = Space(question.wish, base, {base.name: base})
         self._tried = {base.name}
-        moves = self._moves()
-        for choices in itertools.chain(self._presets(), _combined(moves)):
+        self._changes = self._moves()
+        for choices in itertools.chain(self._presets(), _combined(self._changes)):
             if len(self._tried) >= MOST_ARMS:
                 break
             self._offer(choices)
-        self._changes = moves
         self._require_room()
 
     def _require_room(self) -> None:
@@ -172,7 +170,7 @@ class Builder:
 
     def checked(self, choices: Mapping[str, str]) -> Checked:
         config = make_config(self._model, choices)
-        return check(config, self.facts, self.machine, self._work, self._freeable_bytes, self._asked.traffic)
+        return check(config, self.facts, self.machine, self._work, self._freeable_bytes, self._traffic)
 
     def _candidate(self, choices: Mapping[str, str], checked: Checked) -> Candidate:
         rates = peak_rates.of_machine(self.machine, checked.plan.load.dtype)
@@ -185,20 +183,18 @@ class Builder:
         return Candidate(dict(choices), recipe, step.seconds if step else None, checked.needed_bytes, compiles)
 
     def _offer(self, choices: Mapping[str, str]) -> None:
-        """Take an arm into the space, or note why it is none."""
+        """Take an arm into the space, or note why it is ruled out; nothing where it was offered before."""
         try:
-            config = make_config(self._model, {**self._start, **choices})
+            choices = dict(make_config(self._model, {**self._start, **choices}).choices)
         except InputError:
             return
-        name = arm_text(dict(config.choices))
+        name, title = arm_text(choices), titles_text(choices)
         if name in self._tried:
             return
         self._tried.add(name)
-        checked = self.checked(dict(config.choices))
+        checked = self.checked(choices)
         plan = msgspec.json.encode(checked.plan)
-        title = titles_text(dict(config.choices))
-        shared = checked.plan.load.parallel.ranks > 1 and checked.plan.load.device == "cpu"
-        if shared:
+        if checked.plan.load.parallel.ranks > 1 and checked.plan.load.device == "cpu":
             self._rule_out("Several processes on the cores of one CPU add no device.", title)
         elif checked.blocked:
             self._rule_out(_first_sentence(checked.blocked[0].reason), title)
@@ -206,20 +202,20 @@ class Builder:
             self._rule_out("Does the same here as another arm.", title)
         else:
             self._known.add(plan)
-            found = self._candidate(dict(config.choices), checked)
-            if why := self._over(found):
+            arm = self._candidate(choices, checked)
+            if why := self._over(arm):
                 self._rule_out(why, title)
-                if self._smallest is None or found.memory_bytes < self._smallest.memory_bytes:
-                    self._smallest = found
+                if self._smallest is None or arm.memory_bytes < self._smallest.memory_bytes:
+                    self._smallest = arm
             else:
-                self.space.arms[found.name] = found
+                self.space.arms[arm.name] = arm
 
-    def _over(self, found: Candidate) -> str:
+    def _over(self, arm: Candidate) -> str:
         """The limit that an arm breaks by what is predicted of it; "" where only a run tells."""
         limits, spare = self._limits, SPARE["cuda" if self.machine.device == "cuda" else "cpu"]
-        if limits.memory_bytes is not None and found.memory_bytes > spare * limits.memory_bytes:
+        if limits.memory_bytes is not None and arm.memory_bytes > spare * limits.memory_bytes:
             return f"Needs more than {' '.join(bytes_text(limits.memory_bytes))} by its prediction."
-        if limits.latency_s is not None and found.bound_s is not None and found.bound_s > limits.latency_s:
+        if limits.latency_s is not None and arm.bound_s is not None and arm.bound_s > limits.latency_s:
             return f"Its roofline bound is over {' '.join(seconds_text(limits.latency_s))} a token."
         return ""
 
@@ -229,27 +225,28 @@ class Builder:
     # --- many -------------------------------------------------------------------------------------
 
     def _moves(self) -> list[dict[str, str]]:
-        """Each choice that serves the wish, with what it cannot be without; the others are ruled out."""
+        """Each choice that serves the wish, with the choices that it needs; choices that cannot be used here are ruled
+        out."""
         axes = {axis.name: axis for axis in all_axes()}
-        moves, many, seeks = [], self._asked.traffic is not None, SEEKS[self.space.wish]
+        moves, many_requests, seeks = [], self._traffic is not None, SEEKS[self.space.wish]
         for row in usable_choices(self.facts, self.machine):
             axis = axes[row.axis]
             serves = axis.wishes.get(row.choice, axis.wish)
-            if (axis.many_requests and not many) or not axis.matters(self.facts) or serves not in seeks:
+            if (axis.many_requests and not many_requests) or not axis.matters(self.facts) or serves not in seeks:
                 continue
             if row.choice in (axis.default, axis.off) or axis.choice(row.choice).example:  # which names nothing to run
                 continue
             title = titles_text({row.axis: row.choice})
             if not row.usable:
                 self._rule_out(_first_sentence(row.why), title)
-            elif axis.name == "speculation" and not self._work.prompt.strip() and not many:
+            elif axis.name == "speculation" and not self._work.prompt.strip() and not many_requests:
                 self._rule_out("Its gain depends on the text: give a prompt.", title)
             else:
                 moves.append({**row.needs, row.axis: row.choice})
         return moves
 
     def _presets(self) -> Iterator[dict[str, str]]:
-        """What presets of several choices come to here, and the same without one of them."""
+        """What presets of several choices come to here, and the same without each one of them."""
         for preset in arm_presets():
             choices = dict(grant(preset, self.facts, self.machine, self._work).choices)
             if len(choices) > MOST_CHANGES or preset.bundle:
@@ -262,9 +259,9 @@ def _combined(moves: list[dict[str, str]]) -> Iterator[dict[str, str]]:
     """One change, then two together, then three, where they do not contradict each other."""
     for count in range(1, MOST_CHANGES + 1):
         for chosen in itertools.combinations(moves, count):
-            both: dict[str, str] = {}
-            if all(both.setdefault(axis, choice) == choice for move in chosen for axis, choice in move.items()):
-                yield both
+            combined: dict[str, str] = {}
+            if all(combined.setdefault(axis, choice) == choice for move in chosen for axis, choice in move.items()):
+                yield combined
 
 
 def _first_sentence(text: str) -> str:

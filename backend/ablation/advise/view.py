@@ -59,20 +59,20 @@ MOST_REASONS = 8
 
 def advice_view(course: AdviceCourse) -> AdviceView:
     """Advice as it is now."""
-    found = course.document()
-    known = [arm for arm in found.measured if arm.latency_mean_s is not None]
-    chart = pareto([Cost(arm.title, arm.latency_mean_s, arm.peak_memory_bytes) for arm in known], "")
+    document = course.document()
+    timed = [arm for arm in document.measured if arm.latency_mean_s is not None]
+    chart = pareto([Cost(arm.title, arm.latency_mean_s, arm.peak_memory_bytes) for arm in timed], "")
     if chart is not None:  # every arm, where the front is of those that may win
-        points = zip(chart.points, known, strict=True)
+        points = zip(chart.points, timed, strict=True)
         chart = Pareto("", [msgspec.structs.replace(point, front=arm.pareto) for point, arm in points])
     return AdviceView(
         course_view(course),
-        found.headline if found.measured else "",
-        found.counts,
-        [_card(one) for one in found.winners],
+        document.headline if document.measured else "",
+        document.counts,
+        [_card(winner) for winner in document.winners],
         chart,
-        [COLUMNS, *(measured_row(arm) for arm in found.measured)] if found.measured else [],
-        [Reasons("Ruled out without a run", _lines(found.pruned)), Reasons("Not tried", _lines(found.not_tried))],
+        [COLUMNS, *(measured_row(arm) for arm in document.measured)] if document.measured else [],
+        [Reasons("Ruled out without a run", _lines(document.pruned)), Reasons("Not tried", _lines(document.not_tried))],
     )
 
 
@@ -86,41 +86,40 @@ def measured_row(arm: MeasuredArm) -> list[str]:
 PREDICTED_COLUMNS = ["Predicted", "Least time a token", "Memory", "Recorded", ""]
 
 
-def predicted_view(view_id: str, found: AdviceDocument) -> AdviceView:
+def predicted_view(view_id: str, document: AdviceDocument) -> AdviceView:
     """What is to be expected on a GPU that is not here."""
     course = CourseView(
         view_id, "done", "By bounds and predicted memory: nothing was measured.", "", 1.0, "", "", False
     )
-    rows = [predicted_row(one) for one in found.predicted]
+    rows = [predicted_row(arm) for arm in document.predicted]
     table = [PREDICTED_COLUMNS, *rows] if rows else []
-    return AdviceView(course, found.headline, "", [], None, table, [Reasons("Ruled out", _lines(found.pruned))])
+    return AdviceView(course, document.headline, "", [], None, table, [Reasons("Ruled out", _lines(document.pruned))])
 
 
-def predicted_row(one: PredictedArm) -> list[str]:
+def predicted_row(arm: PredictedArm) -> list[str]:
     """An arm in the order of `PREDICTED_COLUMNS`; "" where nothing is known."""
-    bound, recorded = (" ".join(seconds_text(value)) if value else "" for value in (one.bound_s, one.recorded_s))
-    quality = "quality unknown" if one.kl_nats is None else f"KL {three(one.kl_nats)} on {recipes().model}"
-    formats = f"changes number formats ({quality}): {one.format}" if one.format else ""
-    return [one.title, bound, " ".join(bytes_text(one.memory_bytes)), recorded, formats]
+    bound, recorded = (" ".join(seconds_text(value)) if value else "" for value in (arm.bound_s, arm.recorded_s))
+    quality = "quality unknown" if arm.kl_nats is None else f"KL {three(arm.kl_nats)} on {recipes().model}"
+    formats = f"changes number formats ({quality}): {arm.format}" if arm.format else ""
+    return [arm.title, bound, " ".join(bytes_text(arm.memory_bytes)), recorded, formats]
 
 
-def _card(one: Winner) -> AdviceCard:
-    figures, tag = [Figure(*figure) for figure in one.figures], LABELS[one.label]
+def _card(winner: Winner) -> AdviceCard:
     return AdviceCard(
-        one.label,
-        tag,
-        one.arm.title,
-        figures,
-        one.gets,
-        one.script,
-        one.serve,
-        one.serve_note,
-        one.certificate,
-        one.run,
+        winner.label,
+        LABELS[winner.label],
+        winner.arm.title,
+        [Figure(*figure) for figure in winner.figures],
+        winner.gets,
+        winner.script,
+        winner.serve,
+        winner.serve_note,
+        winner.certificate,
+        winner.run,
     )
 
 
 def _lines(groups: list[Pruned]) -> list[str]:
-    shown = [f"{one.count:,}: {one.why} For example {one.arms[0]}." for one in groups[:MOST_REASONS]]
-    rest = sum(one.count for one in groups[MOST_REASONS:])
+    shown = [f"{group.count:,}: {group.why} For example {group.arms[0]}." for group in groups[:MOST_REASONS]]
+    rest = sum(group.count for group in groups[MOST_REASONS:])
     return [*shown, *([f"{rest:,} for other reasons."] if rest else [])]

@@ -42,11 +42,11 @@ TIME_FOR_MEMORY = 0.05
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What an arm must keep to.
+    """What an arm must keep to; None: no limit.
 
-    memory_bytes, latency_s, ttft_s  at most; None: no limit
-    kl_nats  KL divergence from the base on given texts, at most; None: a cost that is not large (`views/quality.py`)
-    any_quality  quality is not looked at
+    latency_s    time a token
+    kl_nats      KL divergence from the base on given texts; None: a cost that is not large (`views/quality.py`)
+    any_quality  whether quality does not matter
     """
 
     memory_bytes: int | None = None
@@ -57,16 +57,16 @@ class Limits(msgspec.Struct, frozen=True):
 
     def exceeded(self, trial: Trial) -> str:
         """The limits that a trial is over, in words; "" within them."""
-        found = [
-            f"{said} of {' '.join(words(value))} over {' '.join(words(most))}"
-            for said, words, value, most in (
+        exceeded = [
+            f"{what} of {' '.join(words(value))} over {' '.join(words(limit))}"
+            for what, words, value, limit in (
                 ("memory", bytes_text, trial.peak_memory_bytes, self.memory_bytes),
                 ("time a token", seconds_text, token_s(trial), self.latency_s),
                 ("TTFT", seconds_text, trial.ttft_s, self.ttft_s),
             )
-            if most is not None and value is not None and value > most
+            if limit is not None and value is not None and value > limit
         ]
-        return ", ".join(found)
+        return ", ".join(exceeded)
 
     def allows(self, cost: Cost | None) -> bool:
         """Whether an arm with this cost may win; None: nothing was to be read."""
@@ -75,14 +75,13 @@ class Limits(msgspec.Struct, frozen=True):
         return cost.kl_nats <= self.kl_nats if self.kl_nats is not None else cost.cost != "" and cost.gains
 
     def settings(self) -> list[tuple[str, str]]:
-        """As they stand in a journal, by which it is recognized."""
-        return [
-            (name, str(value)) for name in self.__struct_fields__ if (value := getattr(self, name)) not in (None, False)
-        ]
+        """The limits as a journal's heading keeps them: names with values; those that are not set are left out."""
+        values = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return [(name, str(value)) for name, value in values if value is not None and value is not False]
 
     @classmethod
     def read(cls, memory: str, latency: str, ttft: str, quality: str) -> "Limits":
-        """As they are typed, "" for no limit. InputError where one cannot be read."""
+        """The limits as they are typed, "" for no limit. InputError where one cannot be read."""
         kl_nats, any_quality = read_quality(quality.strip())
         latency_s, ttft_s = (parse_seconds(text) if text.strip() else None for text in (latency, ttft))
         size = parse_size(memory) if memory.strip() else None
@@ -90,9 +89,9 @@ class Limits(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_settings(cls, settings: Sequence[tuple[str, str]]) -> "Limits":
-        """The same from a journal."""
-        known = {name: text for name, text in settings if name in cls.__struct_fields__}
-        return msgspec.convert(known, cls, strict=False)
+        """The limits among the settings of a journal's heading."""
+        limits = {name: text for name, text in settings if name in cls.__struct_fields__}
+        return msgspec.convert(limits, cls, strict=False)
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -125,18 +124,18 @@ UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 def parse_seconds(text: str) -> float:
     """Seconds of a time such as 15ms or 10m. InputError where it is none: the unit is required."""
     match = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([a-z]+)\s*", text)
-    found = float(match[1]) * UNITS_S[match[2]] if match and match[2] in UNITS_S else 0.0
-    if found <= 0:
+    seconds = float(match[1]) * UNITS_S[match[2]] if match and match[2] in UNITS_S else 0.0
+    if seconds <= 0:
         raise InputError(f"Cannot read the time {text!r}. Write a number with a unit, such as 15ms, 1s or 10m.")
-    return found
+    return seconds
 
 
 def read_budget(text: str) -> float:
     """Seconds that advice may take. InputError for less than one run takes."""
-    found = parse_seconds(text)
-    if found < LEAST_BUDGET_S:
+    seconds = parse_seconds(text)
+    if seconds < LEAST_BUDGET_S:
         raise InputError(f"A budget of {text} is less than one run takes. Give at least {LEAST_BUDGET_S:g}s.")
-    return found
+    return seconds
 
 
 def token_s(trial: Trial) -> float | None:
@@ -154,11 +153,8 @@ def value_of(trial: Trial, wish: Wish) -> float | None:
         return None
     match wish:
         case "memory":
-            return (
-                math.log(trial.peak_memory_bytes) + TIME_FOR_MEMORY * math.log(step_s)
-                if trial.peak_memory_bytes
-                else None
-            )
+            peak_bytes = trial.peak_memory_bytes
+            return math.log(peak_bytes) + TIME_FOR_MEMORY * math.log(step_s) if peak_bytes else None
         case "quick-start":
             return math.log(trial.start_s + sum(trial.latency_s[1:])) if trial.start_s else None
         case _:

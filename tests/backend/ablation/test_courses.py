@@ -23,7 +23,7 @@ B = {"cache": "static", "dtype": "float32"}
 OTHER = Visitor("somebody")
 
 
-def asked(b: dict[str, str] = B) -> Request:
+def two_arms(b: dict[str, str] = B) -> Request:
     """As Compare asks for it: pairs until they decide. A trial is one run all the same."""
     arms = [ArmRequest("A", {"dtype": "bfloat16"}), ArmRequest("B", b)]
     return Request("pocket", arms, replace(WORK, repeats=MOST_PAIRS), until_s=60, reading=[])
@@ -39,6 +39,7 @@ def test_a_stored_ablation_is_a_waterfall_that_adds_up(tmp_path: Path) -> None:
     course = Courses(bench).get("stored-worth")
     assert isinstance(course, Ablation) and (course.state, course.finished, course.trials) == ("stopped", 13, 4 * 3 + 3)
     view = worth_view(course)
+    assert [course.document(rounds).complete for rounds in (2, 3, 4)] == [True, True, False]
     bench.close()
     assert view.headline.startswith("Together 1.98× as fast (")
     assert view.headline.index("KV cache: static alone 1.66× as fast") < view.headline.index(
@@ -90,9 +91,9 @@ def test_what_cannot_be_ablated_is_a_sentence(tmp_path: Path) -> None:
     bench = bench_in(tmp_path, "public")
     bench.limits = replace(bench.limits, trials=14)
     with pytest.raises(InputError, match="takes 15 runs, over the limit of 14 here"):
-        Courses(bench).begin(asked(), LOCAL_USER)
+        Courses(bench).begin(two_arms(), LOCAL_USER)
     assert not list((tmp_path / "ablations").iterdir()), "what was not begun leaves no journal"
-    one = Request("pocket", [ArmRequest("A", {})], WORK)
+    one_arm = Request("pocket", [ArmRequest("A", {})], WORK)
     for over, quality, why in (
         ({"batch_size": ["1", "2"]}, True, "only sizes vary"),
         ({"requests": ["4", "8"], "cache": ["dynamic", "static"]}, True, "many requests are swept"),
@@ -101,22 +102,22 @@ def test_what_cannot_be_ablated_is_a_sentence(tmp_path: Path) -> None:
         ({"batch_size": ["1", "2", "3", "4", "5"]}, False, "takes 15 runs"),
     ):
         with pytest.raises(InputError, match=why):
-            Courses(bench).begin_sweep(one, over, quality, LOCAL_USER)
+            Courses(bench).begin_sweep(one_arm, over, quality, LOCAL_USER)
     bench.close()
 
 
 def test_a_sweep_tells_its_trials_by_titles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = list[str]()
+    labels = list[str]()
     monkeypatch.setattr(
-        "tokendyno.backend.ablation.course.perform", lambda bench, tasks, *_: told.extend(t.what for t in tasks)
+        "tokendyno.backend.ablation.course.perform", lambda bench, tasks, *_: labels.extend(t.what for t in tasks)
     )
     bench = bench_in(tmp_path)
     over = {"prompt_tokens": ["16", "1024"], "cache": ["dynamic", "static"]}
     course = Courses(bench).begin_sweep(Request("pocket", [ArmRequest("A", {})], WORK), over, True, LOCAL_USER)
     ended(course, lambda: not course.live)
     bench.close()
-    assert "round 1 of 3: Prompt tokens: 1,024, KV cache: static" in told
-    assert told[-1] == "quality: KV cache static" and not any("=" in what for what in told)
+    assert "round 1 of 3: Prompt tokens: 1,024, KV cache: static" in labels
+    assert labels[-1] == "quality: KV cache static" and not any("=" in what for what in labels)
 
 
 @pytest.mark.slow
@@ -130,16 +131,16 @@ def test_one_goes_on_where_it_was_stopped_and_repeats_nothing(tmp_path: Path, mo
     two = Request("pocket", [ArmRequest("A", a), ArmRequest("B", b)], WORK)
     course = courses.begin(two, LOCAL_USER)
     with pytest.raises(InputError, match="under way"):
-        courses.begin(asked(), LOCAL_USER)
+        courses.begin(two_arms(), LOCAL_USER)
     ended(course, lambda: course.finished >= 1)
     assert courses.stop(course.id, LOCAL_USER)
     ended(course, lambda: not course.live)
     assert course.state == "stopped" and 1 <= course.finished < course.trials == 4
     lines = (tmp_path / "ablations" / f"{course.id}.jsonl").read_bytes()
-    again = Courses(bench)  # as after a restart
-    found = again.again(course.id, LOCAL_USER)
-    ended(found, lambda: not found.live)
-    assert (found.state, found.finished, found.message) == ("done", 4, "")
+    restarted = Courses(bench)  # as after a restart
+    resumed = restarted.again(course.id, LOCAL_USER)
+    ended(resumed, lambda: not resumed.live)
+    assert (resumed.state, resumed.finished, resumed.message) == ("done", 4, "")
     whole = (tmp_path / "ablations" / f"{course.id}.jsonl").read_bytes()
     assert whole.startswith(lines) and whole.count(b'"trial"') == 4
     bench.close()

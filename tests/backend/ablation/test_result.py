@@ -16,7 +16,7 @@ BYTES = {"": 100, "cache=static": 120, "dtype=float32": 200, "cache=static,dtype
 WORK = Workload("Once upon a time")
 
 
-def found(refused: str = "", other_ids: bool = False) -> list[StepResult]:
+def step_results(refused: str = "", other_ids: bool = False) -> list[StepResult]:
     journal = Journal(None, Heading("pocket", {}, [], [], WORK, "cpu", {}))
     for arm, seconds in SECONDS.items():
         for number in range(3):
@@ -33,7 +33,7 @@ def found(refused: str = "", other_ids: bool = False) -> list[StepResult]:
 
 
 def test_each_step_is_compared_with_the_one_it_names() -> None:
-    base, static, single, whole, without_static, without_single, first, second = found()
+    base, static, single, whole, without_static, without_single, first, second = step_results()
     assert base.comparison is None and base.latency_mean_s == pytest.approx(0.404, rel=1e-3)
     for step, ratio, more in (
         (static, 2.0, 20),
@@ -76,24 +76,23 @@ def test_a_change_that_comes_to_the_same_plan_gains_nothing() -> None:
     steps = plan_steps("pocket", {}, [("dtype", "float32")], ("alone",))
     _, same = results(steps, Admitted({step.arm: {"dtype": "float32"} for step in steps}, {}, {}), journal, greedy=True)
     assert same.equal and same.comparison is not None and same.comparison.outcome == "no_difference"
-    assert not found()[1].equal
+    assert not step_results()[1].equal
 
 
 def test_what_else_changed_and_what_is_in_doubt_is_named() -> None:
-    _, static, single, *_ = found()
+    _, static, single, *_ = step_results()
     assert static.also_changed == {"loop": ["generate", "own"]}
     assert single.doubtful == {"dtype": "partial"} and single.also_changed == {}
 
 
 def test_one_round_with_another_text_is_another_text() -> None:
-    _, static, single, *_ = found(other_ids=True)
+    _, static, single, *_ = step_results(other_ids=True)
     assert (static.same_text, single.same_text) == (False, True)
 
 
 def test_a_refused_step_has_its_reason_and_no_figures() -> None:
-    one = found(refused="dtype=float32")[2]
-    assert one.refused == "It cannot." and one.comparison is None and one.latency_mean_s is None
-    steps = found(refused="dtype=float32")
+    steps = step_results(refused="dtype=float32")
+    assert (steps[2].refused, steps[2].comparison, steps[2].latency_mean_s) == ("It cannot.", None, None)
     document = AblationDocument("ablation", 3, "pocket", "Pocket", {}, {}, WORK, 3, False, steps)
     shown = text_of(ablation_blocks(document))
     assert "refused" in shown and "It cannot." in shown and "also changed: loop from generate to own" in shown

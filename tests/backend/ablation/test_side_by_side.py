@@ -40,33 +40,33 @@ class Scripted:
 def performed(places: Sequence[Place], units: Sequence[Sequence[str]]) -> tuple[list[tuple[str, str]], list[str]]:
     """Trials with their places in the order in which they were kept, and what was said."""
     kept: list[tuple[str, str]] = []
-    said: list[str] = []
-    course = SideBySide[str](places, ERRAND, lambda key, done, place: kept.append((key, done.node)), said.append)
+    notes: list[str] = []
+    course = SideBySide[str](places, ERRAND, lambda key, done, place: kept.append((key, done.node)), notes.append)
     course.perform([Unit([(key, REQUEST) for key in unit]) for unit in units])
-    return kept, said
+    return kept, notes
 
 
 def test_every_trial_runs_once_and_those_of_a_unit_in_one_place() -> None:
     units = [["a1", "b1"], ["a2", "b2"], ["a3", "b3"]]
-    kept, said = performed([Scripted("one"), Scripted("two")], units)
+    kept, notes = performed([Scripted("one"), Scripted("two")], units)
     places = dict(kept)
-    assert sorted(places) == ["a1", "a2", "a3", "b1", "b2", "b3"] and len(kept) == 6 and not said
+    assert sorted(places) == ["a1", "a2", "a3", "b1", "b2", "b3"] and len(kept) == 6 and not notes
     assert all(places[first] == places[second] for first, second in units)
 
 
 def test_a_lost_place_gives_back_what_it_had_not_finished_and_nothing_else() -> None:
     dying = Scripted("dying", lambda n: PlaceLost("the node died", gone=True) if n == 2 else None)
     other = Scripted("other")
-    kept, said = performed([dying, other], [["a", "b", "c"], ["d"]])
+    kept, notes = performed([dying, other], [["a", "b", "c"], ["d"]])
     assert sorted(key for key, _ in kept) == ["a", "b", "c", "d"], "none twice, none missing"
     assert ("a", "dying") in kept and {("b", "other"), ("c", "other")} <= set(kept)
-    assert said == ["note: dying was lost (the node died); 2 trials run again elsewhere."]
+    assert notes == ["note: dying was lost (the node died); 2 trials run again elsewhere."]
     assert dying.begun == 2, "a place that is gone gets nothing more"
 
 
 def test_a_place_that_is_not_gone_is_used_again() -> None:
-    kept, said = performed([Scripted("only", lambda n: PlaceLost("a kill") if n == 1 else None)], [["a"]])
-    assert kept == [("a", "only")] and len(said) == 1
+    kept, notes = performed([Scripted("only", lambda n: PlaceLost("a kill") if n == 1 else None)], [["a"]])
+    assert kept == [("a", "only")] and len(notes) == 1
 
 
 def test_a_trial_that_is_lost_each_time_is_taken_for_the_cause() -> None:

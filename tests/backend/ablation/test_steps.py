@@ -11,8 +11,8 @@ CHANGES = [("cache", "static"), ("loop", "own"), ("dtype", "float32")]
 
 def test_each_kind_of_step_and_what_it_is_compared_with() -> None:
     steps = plan_steps("pocket", {"attention": "sdpa"}, CHANGES, ("alone", "without", "stair"))
-    found = [(step.kind, step.change, step.against) for step in steps]
-    assert found == [
+    kinds = [(step.kind, step.change, step.against) for step in steps]
+    assert kinds == [
         ("base", "", 0),
         ("alone", "cache=static", 0),
         ("alone", "loop=own", 0),
@@ -53,6 +53,6 @@ def test_bad_input_is_a_sentence(changes: list[tuple[str, str]], said: str) -> N
 def test_over_the_rounds_each_arm_is_early_as_often_as_late() -> None:
     arms = ["a", "b", "c", "d"]
     rounds = [order(arms, number) for number in range(8)]
-    assert all(sorted(found) == arms for found in rounds)
-    places = {arm: sum(found.index(arm) for found in rounds) for arm in arms}
+    assert all(sorted(order_of_round) == arms for order_of_round in rounds)
+    places = {arm: sum(order_of_round.index(arm) for order_of_round in rounds) for arm in arms}
     assert set(places.values()) == {12}

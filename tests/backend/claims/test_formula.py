@@ -43,7 +43,7 @@ def test_a_ratio_is_that_of_a_comparison_and_its_interval_that_of_runs_that_were
 
 
 @pytest.mark.parametrize(
-    ("asked", "value", "low", "high"),
+    ("of_figure", "value", "low", "high"),
     [
         (figure(metric="weight_bytes"), 4.0, 4.0, 4.0),
         (figure("value", "peak_bytes"), 950.0, 900.0, 1000.0),
@@ -53,8 +53,8 @@ def test_a_ratio_is_that_of_a_comparison_and_its_interval_that_of_runs_that_were
         (figure(metric="useful_tokens_s", test="rates"), 3.0, 3.0, 3.0),
     ],
 )
-def test_forms(asked: Figure, value: float, low: float | None, high: float | None) -> None:
-    found = bounds(asked, TESTS)
+def test_forms(of_figure: Figure, value: float, low: float | None, high: float | None) -> None:
+    found = bounds(of_figure, TESTS)
     assert found is not None
     assert found.value == pytest.approx(value)
     assert (found.low, found.high) == (pytest.approx(low) if low else low, pytest.approx(high) if high else high)

@@ -18,7 +18,7 @@ from tokendyno.backend.runs.records import Created
 H100 = H200 | {"gpu0": "NVIDIA H100 80GB HBM3, 79.6 GiB, capability 9.0"}
 
 
-def found(model: str, gpu: str) -> Fit:
+def fitting_on(model: str, gpu: str) -> Fit:
     return fit(model, device_of(CPU, gpu))
 
 
@@ -29,7 +29,7 @@ def run_of(run_id: str, model: str, choices: dict[str, str], machine: dict[str, 
 
 
 def test_a_run_of_the_same_model_and_arm_is_found(tmp_path: Path) -> None:
-    fitting = found("Llama-3-70B", "H100-SXM")
+    fitting = fitting_on("Llama-3-70B", "H100-SXM")
     assert fitting.smallest.found is not None
     choices = dict(fitting.smallest.found.choices)
     assert choices
@@ -50,9 +50,9 @@ def test_a_run_of_the_same_model_and_arm_is_found(tmp_path: Path) -> None:
 
 def test_what_comes_with_tokendyno_is_found_without_a_history(tmp_path: Path) -> None:
     with history_of(tmp_path / "h.sqlite") as kept:
-        fitting = found("Llama-3-8B", "H100-SXM")
+        fitting = fitting_on("Llama-3-8B", "H100-SXM")
         one = measured(fitting, kept.listing, LOCAL_USER)
         assert one is not None and (one.run, one.machine) == ("recorded-launch-bound", "NVIDIA H100 80GB HBM3")
-        assert measured(found("Llama-3-8B", "T4"), kept.listing, LOCAL_USER) is None
+        assert measured(fitting_on("Llama-3-8B", "T4"), kept.listing, LOCAL_USER) is None
         nothing = replace(fitting, smallest=replace(fitting.smallest, found=None))
         assert measured(nothing, kept.listing, LOCAL_USER) is None

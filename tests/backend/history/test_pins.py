@@ -28,25 +28,25 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beside]:
         yield lambda text: history.beside(read_pins(text))
 
 
-def cells(found: SideBySide, label: str) -> list[str]:
-    (row,) = (row for row in found.rows if row.label == label)
+def cells(table: SideBySide, label: str) -> list[str]:
+    (row,) = (row for row in table.rows if row.label == label)
     return [cell.text for cell in row.cells]
 
 
 def test_arms_of_one_run_differ_in_their_choices_only(kept: Beside) -> None:
-    found = kept("here.A,here.B")
-    assert [(head.label, head.arm, head.choices) for head in found.arms] == [
+    table = kept("here.A,here.B")
+    assert [(head.label, head.arm, head.choices) for head in table.arms] == [
         ("1", "A", "defaults"),
         ("2", "B", "cache=unwindowed"),
     ]
-    assert found.remarks[0].endswith("only the choices differ.")
-    assert cells(found, "cache") == ["dynamic", "unwindowed"]
-    assert [row.label for row in found.rows if row.group == "choices"] == ["cache"]  # dtype is the same
-    assert cells(found, "Time per token, mean") == ["10.0 ms", "10.0 ms"]
+    assert table.remarks[0].endswith("only the choices differ.")
+    assert cells(table, "cache") == ["dynamic", "unwindowed"]
+    assert [row.label for row in table.rows if row.group == "choices"] == ["cache"]  # dtype is the same
+    assert cells(table, "Time per token, mean") == ["10.0 ms", "10.0 ms"]
     kv = next(row for row in kept("longer.A,longer.B").rows if row.label == "KV cache").cells
     assert [(cell.text, cell.against) for cell in kv] == [("40.0 KiB", ""), ("49.0 KiB", "23% more than 1")]
-    assert cells(found, "Text begins")[0].startswith("word word")
-    assert cells(found, "Ledger") == ["1 of 2 verified, 1 unchecked"] * 2
+    assert cells(table, "Text begins")[0].startswith("word word")
+    assert cells(table, "Ledger") == ["1 of 2 verified, 1 unchecked"] * 2
 
 
 @pytest.mark.parametrize(
@@ -68,39 +68,39 @@ def test_a_figure_against_that_of_the_first_arm_is_a_whole_phrase(
 
 
 def test_what_else_differs_is_said_and_only_like_is_set_against_like(kept: Beside) -> None:
-    found = kept("here.A,there.A,longer.A,old.B")
-    (first, *_) = found.remarks
+    table = kept("here.A,there.A,longer.A,old.B")
+    (first, *_) = table.remarks
     assert "machine (Ryzen 7, 8 cores; NVIDIA H200)" in first and "torch (2.11.0; 2.13.0; not recorded)" in first
     assert "new tokens (20; 40)" in first and "prompt (Once upon; Another)" in first
     assert "transformers" not in first.replace("transformers (5.22.2; not recorded)", "")
-    assert "Figures of 3 are not set against those of 1: model, lengths or batch size differ." in found.remarks
-    assert "Versions of 4 were not recorded, so they may differ as well." in found.remarks
-    latency = next(row for row in found.rows if row.label == "Time per token, mean")
+    assert "Figures of 3 are not set against those of 1: model, lengths or batch size differ." in table.remarks
+    assert "Versions of 4 were not recorded, so they may differ as well." in table.remarks
+    latency = next(row for row in table.rows if row.label == "Time per token, mean")
     assert [cell.against for cell in latency.cells] == ["", "the same as 1", "", "the same as 1"]
-    assert found.arms[1].unlike[:1] == ["Machine"] and not found.arms[2].alike
+    assert table.arms[1].unlike[:1] == ["Machine"] and not table.arms[2].alike
 
 
 def test_arms_of_like_runs_compete_in_time_and_memory(kept: Beside) -> None:
-    found = kept("here.A,here.B,longer.A").pareto
-    assert found is not None and found.quality == ""
-    assert [point.label for point in found.points][1].startswith("pin 2, ") and found.points[1].label.endswith(
+    table = kept("here.A,here.B,longer.A").pareto
+    assert table is not None and table.quality == ""
+    assert [point.label for point in table.points][1].startswith("pin 2, ") and table.points[1].label.endswith(
         "unwindowed)"
     )
-    assert [point.alike for point in found.points] == ["", "", "3"] and found.points[2].front
-    assert [point.mark for point in found.points] == ["1", "2", "3"], "a point has the number of its pin"
+    assert [point.alike for point in table.points] == ["", "", "3"] and table.points[2].front
+    assert [point.mark for point in table.points] == ["1", "2", "3"], "a point has the number of its pin"
     assert kept("batch.A,passes.A").pareto is None, "neither has a time per token and a memory"
 
 
 def test_runs_of_every_kind_can_be_pinned(kept: Beside) -> None:
-    found = kept("here.A,passes.A,batch.A,batch.B")
-    assert cells(found, "Useful tokens")[:2] == ["n/a", "n/a"] and "tok/s" in cells(found, "Useful tokens")[2]
-    assert cells(found, "Timed") == ["tokens", "forward passes", "n/a", "n/a"]
-    assert [head.alike for head in found.arms] == [True, False, False, False]
+    table = kept("here.A,passes.A,batch.A,batch.B")
+    assert cells(table, "Useful tokens")[:2] == ["n/a", "n/a"] and "tok/s" in cells(table, "Useful tokens")[2]
+    assert cells(table, "Timed") == ["tokens", "forward passes", "n/a", "n/a"]
+    assert [head.alike for head in table.arms] == [True, False, False, False]
 
 
 def test_a_run_that_is_gone_leaves_the_others(kept: Beside) -> None:
-    found = kept("here.A,nothing.A,here.C,there.B")
-    assert found.missing == ["nothing.A", "here.C"] and [head.pin for head in found.arms] == ["here.A", "there.B"]
+    table = kept("here.A,nothing.A,here.C,there.B")
+    assert table.missing == ["nothing.A", "here.C"] and [head.pin for head in table.arms] == ["here.A", "there.B"]
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ RUNS = [
 ADA, EVE = Visitor("ada"), Visitor("guest:eve")
 
 
-def ids(kept: History, visitor: Visitor = LOCAL_USER, **asked: str) -> list[str]:
-    return [row.id for row in kept.listing.find(read_search(asked, zone_s=0.0), visitor).rows]
+def ids(kept: History, visitor: Visitor = LOCAL_USER, **fields: str) -> list[str]:
+    return [row.id for row in kept.listing.find(read_search(fields, zone_s=0.0), visitor).rows]
 
 
 def test_runs_are_found_by_everything_that_is_searched(tmp_path: Path) -> None:
@@ -75,6 +75,12 @@ def test_a_damaged_row_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
 def trial_of(run_id: str, trial: str, at_s: float) -> Created:
     first = run_on(run_id, at_s=at_s)
     return msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, trial=trial))
+
+
+def test_an_imported_trial_with_control_characters_in_its_id_is_a_row_like_others(tmp_path: Path) -> None:
+    with history_of(tmp_path / "h.sqlite", [made(trial_of("hostile", "worth\x1b[31m-1", 1.0))]) as kept:
+        (row,) = kept.listing.find(Search(), LOCAL_USER).rows
+    assert (row.trial, row.trials) == ("worth-1", 0)
 
 
 def test_the_trials_of_an_ablation_are_one_row(tmp_path: Path) -> None:

@@ -11,16 +11,16 @@ DAY_S = 86_400.0
 
 
 def test_a_search_is_read_as_it_was_typed() -> None:
-    asked = {"q": "  Static  CACHE ", "model": "Llama", "axis": "cache = static", "machine": "H200"}
-    found = read_search(asked | {"since": "2026-11-01", "until": "2026-11-01"}, zone_s=3_600.0)
-    assert (found.words, found.model, found.choice, found.machine) == (
+    fields = {"q": "  Static  CACHE ", "model": "Llama", "axis": "cache = static", "machine": "H200"}
+    search = read_search(fields | {"since": "2026-11-01", "until": "2026-11-01"}, zone_s=3_600.0)
+    assert (search.words, search.model, search.choice, search.machine) == (
         ("static", "cache"),
         "Llama",
         "cache=static",
         "H200",
     )
-    assert found.since_s is not None and found.until_s == found.since_s + DAY_S  # the day itself is included
-    assert found.since_s == 1_793_487_600.0  # midnight where clocks are an hour ahead of UTC
+    assert search.since_s is not None and search.until_s == search.since_s + DAY_S  # the day itself is included
+    assert search.since_s == 1_793_487_600.0  # midnight where clocks are an hour ahead of UTC
 
 
 def test_an_age_is_counted_back_from_now() -> None:
@@ -29,7 +29,7 @@ def test_an_age_is_counted_back_from_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "page", "part"),
+    ("fields", "page", "part"),
     [
         ({"axis": "cashe"}, 0, "Did you mean 'cache'?"),
         ({"axis": "cache=statik"}, 0, "Did you mean 'static'?"),
@@ -42,9 +42,9 @@ def test_an_age_is_counted_back_from_now() -> None:
         ({}, 10**30, "no page"),
     ],
 )
-def test_what_cannot_be_looked_for_is_said(asked: dict[str, str], page: int, part: str) -> None:
+def test_what_cannot_be_looked_for_is_said(fields: dict[str, str], page: int, part: str) -> None:
     with pytest.raises(InputError) as raised:
-        read_search(asked, page)
+        read_search(fields, page)
     assert part in str(raised.value)
 
 

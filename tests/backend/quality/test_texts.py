@@ -13,9 +13,9 @@ ONE = QualityText("one", "A text.")
 
 
 def test_four_kinds_of_text_are_shipped_each_long_enough() -> None:
-    found = {text.name: text.text for text in shipped_texts()}
-    assert list(found) == ["story", "prose", "code", "arithmetic"]
-    assert all(len(text) > 900 for text in found.values())  # over 200 tokens
+    texts = {text.name: text.text for text in shipped_texts()}
+    assert list(texts) == ["story", "prose", "code", "arithmetic"]
+    assert all(len(text) > 900 for text in texts.values())  # over 200 tokens
 
 
 @pytest.mark.parametrize(

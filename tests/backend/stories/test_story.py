@@ -65,15 +65,15 @@ def test_a_story_has_no_verdict_of_its_own_but_what_was_measured_of_its_claims()
     named = [name for one in stories() for name in one.claims]
     assert len(named) > 6 and set(named) <= known
     for one in stories():
-        told = " ".join(text_of(story_blocks(one)).split())
+        shown = " ".join(text_of(story_blocks(one)).split())
         for claim in measured_of(one.claims):
-            assert f"Measured ({claim.title}): {claim.word}." in told
+            assert f"Measured ({claim.title}): {claim.word}." in shown
 
 
 def test_what_a_story_says_to_type_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
     """Many requests have no one text to play: `replay` shows what they came to."""
-    told = " ".join(text_of(story_blocks(story("batching"))).split())
-    assert "useful tokens/s" in told and "tokendyno replay batching" in told
+    shown = " ".join(text_of(story_blocks(story("batching"))).split())
+    assert "useful tokens/s" in shown and "tokendyno replay batching" in shown
     assert main(["replay", "batching"]) == 0
     assert "useful tokens/s" in capsys.readouterr().out
 
@@ -83,8 +83,8 @@ def test_the_terminal_tells_the_list_and_one_story(capsys: pytest.CaptureFixture
     listed = capsys.readouterr().out
     assert len(listed.splitlines()) == len(stories())
     assert main(["story", "launch-bound"]) == 0
-    told = capsys.readouterr().out
-    assert "Recorded on NVIDIA H100" in told and "as fast as" in told and "tokendyno compare" in told
+    shown = capsys.readouterr().out
+    assert "Recorded on NVIDIA H100" in shown and "as fast as" in shown and "tokendyno compare" in shown
     assert main(["story", "lunch-bound"]) == 2
     assert "Did you mean 'launch-bound'?" in capsys.readouterr().err
 

@@ -20,22 +20,22 @@ def test_a_seed_draws_the_same_requests_in_every_version() -> None:
 
 
 def test_lengths_reach_both_ends_and_go_no_further() -> None:
-    found = draw(Draw(2_000, (3, 5), (7, 7)), 1)
-    assert {one.prompt_tokens for one in found} == {3, 4, 5}
-    assert {one.max_new_tokens for one in found} == {7}
+    requests = draw(Draw(2_000, (3, 5), (7, 7)), 1)
+    assert {request.prompt_tokens for request in requests} == {3, 4, 5}
+    assert {request.max_new_tokens for request in requests} == {7}
 
 
 def test_a_poisson_stream_keeps_its_rate_and_bursts_arrive_together() -> None:
     stream = draw(Draw(2_000, arrival="poisson", rate_per_s=4.0), 1)
     assert stream[0].arrival_s == 0.0
     assert 1_999 / stream[-1].arrival_s == pytest.approx(4.0, rel=0.1)
-    bursts = [one.arrival_s for one in draw(Draw(40, arrival="burst", rate_per_s=4.0, burst=20), 1)]
+    bursts = [request.arrival_s for request in draw(Draw(40, arrival="burst", rate_per_s=4.0, burst=20), 1)]
     assert bursts == [0.0] * 20 + [5.0] * 20
 
 
 def test_some_prompts_are_long() -> None:
-    found = draw(Draw(1_000, (1, 9), (1, 1), long_share=0.1, long_prompt_tokens=(100, 200)), 3)
-    assert 60 < sum(one.prompt_tokens >= 100 for one in found) < 140
+    requests = draw(Draw(1_000, (1, 9), (1, 1), long_share=0.1, long_prompt_tokens=(100, 200)), 3)
+    assert 60 < sum(request.prompt_tokens >= 100 for request in requests) < 140
 
 
 def test_prompts_of_two_seeds_share_no_beginning_and_have_enough_words() -> None:
@@ -82,9 +82,9 @@ GOOD = '{"max_new_tokens": 5, "prompt": "Once", "arrival_s": 2}\n\n{"max_new_tok
 
 def test_requests_come_in_the_order_of_their_arrival(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text(GOOD + '{"max_new_tokens": 1, "token_ids": [5, 6], "arrival_s": 1.5}')
-    found = read_trace(tmp_path / "t.jsonl")
-    assert [(one.arrival_s, one.max_new_tokens) for one in found] == [(0.0, 6), (1.5, 1), (2.0, 5)]
-    assert [one.tokens for one in found] == [9, 2, 1]
+    requests = read_trace(tmp_path / "t.jsonl")
+    assert [(request.arrival_s, request.max_new_tokens) for request in requests] == [(0.0, 6), (1.5, 1), (2.0, 5)]
+    assert [request.tokens for request in requests] == [9, 2, 1]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tests.support.ablations import stored_advice
 from tokendyno.backend.ablation.advise.result import UNCONFIRMED
 from tokendyno.backend.ablation.advise.view import advice_view
 from tokendyno.backend.ablation.courses import Courses
-from tokendyno.backend.ablation.kinds import AdviceCourse
+from tokendyno.backend.ablation.kinds import AdviceCourse, course_of_journal
 from tokendyno.backend.cli.main import BAD_INPUT, main
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.quality.texts import YOURS, passages
@@ -20,21 +20,44 @@ def test_stored_advice_names_the_winner_and_what_stands_against_the_others(tmp_p
     bench = open_bench(tmp_path / "history.sqlite")
     course = Courses(bench).get("stored-advice")
     assert isinstance(course, AdviceCourse)
-    found, view = course.document(), advice_view(course)
+    document, view = course.document(), advice_view(course)
     report = course_report(course)
     short = course.advice.document(45).winners[0].certificate  # of which 41 s are spent
     bench.close()
-    assert found.headline.startswith("For the least time a token: KV cache static; Decode loop custom, 10.")
-    (best,) = found.winners
+    assert document.headline.startswith("For the least time a token: KV cache static; Decode loop custom, 10.")
+    (best,) = document.winners
     assert best.ratio == pytest.approx(2.0, rel=0.01) and best.low is not None and best.low > 1
     assert UNCONFIRMED in short and UNCONFIRMED not in best.certificate
     assert "td.load" in best.script and best.serve.startswith("tokendyno serve --model pocket")
-    barred = {arm.title: arm.barred for arm in found.measured}
+    barred = {arm.title: arm.barred for arm in document.measured}
     assert barred["As it comes"] == "time a token of 20.0 ms over 15.0 ms" and "25.0 ms" in barred["Dtype float16"]
-    assert [arm.title for arm in found.measured if arm.pareto] == [best.arm.title]
-    assert "Out of memory." in [one.why for one in found.not_tried]
+    assert [arm.title for arm in document.measured if arm.pareto] == [best.arm.title]
+    assert "Out of memory." in [group.why for group in document.not_tried]
     assert view.course.sentence.startswith("Stopped after 8 runs") and view.cards[0].tag == "Best for your wish"
     assert "<title>pocket: advice" in report
+
+
+def test_the_answer_after_the_end_is_not_the_one_that_was_shown_just_before_it(tmp_path: Path) -> None:
+    stored_advice(tmp_path, budget_s=41.0)
+    bench = open_bench(tmp_path / "history.sqlite")
+    course = Courses(bench).get("stored-advice")
+    assert isinstance(course, AdviceCourse)
+    course.state, course.advice._running = "running", True  # the last line is written, the thread goes on
+    assert not course.document().complete
+    course.state, course.advice._running = "done", False
+    assert course.document().complete and UNCONFIRMED in course.document().winners[0].certificate
+    bench.close()
+
+
+def test_the_journal_of_a_command_that_was_stopped_is_reported(tmp_path: Path) -> None:
+    """A command decides its budget each time: its journal has none."""
+    stored_advice(tmp_path, budget_s=0.0)
+    bench = open_bench(None)
+    course = course_of_journal(bench, tmp_path / "ablations" / "stored-advice.jsonl")
+    assert isinstance(course, AdviceCourse) and (course.state, course.share) == ("done", 1.0)
+    document = course.document()
+    bench.close()
+    assert document.budget_s == document.spent_s == 36.0 and document.winners
 
 
 def test_the_certificate_names_the_text_that_was_given(tmp_path: Path) -> None:

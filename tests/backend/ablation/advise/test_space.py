@@ -22,9 +22,9 @@ WORK = Workload(prompt_tokens=128, max_new_tokens=64)
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
-    found = open_bench(None, None)
-    yield found
-    found.close()
+    opened = open_bench(None, None)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -35,22 +35,21 @@ def builder(bench: Bench) -> Builder:
 def test_every_arm_runs_here_and_no_two_are_the_same(builder: Builder) -> None:
     space = builder.space
     assert next(iter(space.arms.values())) is space.base and space.base.title == AS_IT_COMES
-    checks = [
-        check(make_config("pocket", one.choices), builder.facts, builder.machine, WORK) for one in space.arms.values()
-    ]
-    assert not any(one.blocked for one in checks)
-    assert len({str(one.plan) for one in checks}) == len(space.arms) > 60
+    configs = [make_config("pocket", arm.choices) for arm in space.arms.values()]
+    checks = [check(config, builder.facts, builder.machine, WORK) for config in configs]
+    assert not any(checked.blocked for checked in checks)
+    assert len({str(checked.plan) for checked in checks}) == len(space.arms) > 60
 
 
 def test_what_was_ruled_out_has_a_reason_and_is_counted(builder: Builder) -> None:
-    found = by_reason(builder.space.pruned)
-    assert sum(one.count for one in found) == sum(map(len, builder.space.pruned.values())) > 60
-    assert all(one.why.endswith(".") and one.arms for one in found)
-    assert "Its gain depends on the text: give a prompt." in [one.why for one in found]
+    groups = by_reason(builder.space.pruned)
+    assert sum(group.count for group in groups) == sum(map(len, builder.space.pruned.values())) > 60
+    assert all(group.why.endswith(".") and group.arms for group in groups)
+    assert "Its gain depends on the text: give a prompt." in [group.why for group in groups]
 
 
 def test_a_recipe_is_what_changes_number_formats(builder: Builder) -> None:
-    recipes = {name: one.recipe for name, one in builder.space.arms.items()}
+    recipes = {name: arm.recipe for name, arm in builder.space.arms.items()}
     assert recipes["cache=static,loop=own"] == "" and recipes["dtype=float16"] == "dtype=float16"
 
 
@@ -81,8 +80,8 @@ def test_many_requests_are_served_in_batches(bench: Bench) -> None:
     traffic = drawn(traffic_presets()[0].draw, 0)
     many = Builder(bench, Question("pocket", workload_of(traffic), "throughput", traffic=traffic)).space
     assert many.base.choices == {"batching": "static"}
-    kinds = {one.choices["batching"] for one in many.arms.values()}
-    assert kinds == {"static", "continuous"} and any("page_size" in one.choices for one in many.arms.values())
+    kinds = {arm.choices["batching"] for arm in many.arms.values()}
+    assert kinds == {"static", "continuous"} and any("page_size" in arm.choices for arm in many.arms.values())
 
 
 def test_near_the_best_arm_there_are_more(builder: Builder) -> None:
@@ -90,8 +89,8 @@ def test_near_the_best_arm_there_are_more(builder: Builder) -> None:
     before = set(builder.space.arms)
     assert builder.widen(best) == len(builder.space.arms) - len(before) > 0
     assert all(
-        len({*one.choices.items()} ^ {*best.choices.items()}) <= 4
-        for name, one in builder.space.arms.items()
+        len({*arm.choices.items()} ^ {*best.choices.items()}) <= 4
+        for name, arm in builder.space.arms.items()
         if name not in before
     )
 
@@ -99,9 +98,10 @@ def test_near_the_best_arm_there_are_more(builder: Builder) -> None:
 def test_for_a_card_that_is_not_here_bounds_and_recordings_tell(bench: Bench) -> None:
     there = elsewhere(bench.machine(), "H100-SXM")
     builder = Builder(bench, Question("random:Llama-3-8B", WORK, "latency"), there)
-    found = predicted(builder, Limits(any_quality=True), "H100-SXM", bench.runs)
-    own = next(one for one in found if not one.format)
-    assert own.bound_s == pytest.approx(15.0e9 / 3.35e12, rel=0.02) and own.choices["cuda_graphs"] == "manual"
-    assert (found[0].bound_s or 1.0) < (own.bound_s or 0.0) / 3, "four bits come first"
+    arms = predicted(builder, Limits(any_quality=True), "H100-SXM", bench.runs)
+    same_format = next(arm for arm in arms if not arm.format)
+    assert same_format.bound_s == pytest.approx(15.0e9 / 3.35e12, rel=0.02)
+    assert same_format.choices["cuda_graphs"] == "manual"
+    assert (arms[0].bound_s or 1.0) < (same_format.bound_s or 0.0) / 3, "four bits come first"
     kept = predicted(builder, Limits(), "H100-SXM", bench.runs)
-    assert 0 < len(kept) < len(found) and all(one.kl_nats is None or one.kl_nats < 0.05 for one in kept)
+    assert 0 < len(kept) < len(arms) and all(arm.kl_nats is None or arm.kl_nats < 0.05 for arm in kept)

@@ -42,6 +42,8 @@ def test_limits_come_back_from_a_journal() -> None:
     limits = Limits(24 << 30, 0.015, None, 0.05, True)
     assert Limits.of_settings([("for", "latency"), *limits.settings(), ("text", "...")]) == limits
     assert Limits().settings() == []
+    zero = Limits(kl_nats=0.0)
+    assert Limits.of_settings(zero.settings()) == zero, "no divergence at all is a limit too"
 
 
 def test_what_is_to_be_least() -> None:
