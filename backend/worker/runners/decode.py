@@ -196,7 +196,7 @@ class Decoding:
                 moved_layers=meter.moved_layers() if job.plan.generate.cache.fixed else 0,
             ),
         )
-        if self._passes.read:
+        if self._passes.prompt_ids:
             counted.prefill = self._passes.counts()
         replays, matrices = self._session.graph_calls.of_prompt()
         if self.loop.keeps_step and (replays or matrices):
