@@ -7,7 +7,7 @@ import os
 import time
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +15,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from tokendyno.backend.counts import StepTime
-from tokendyno.backend.worker.prove.step_time import DIVIDED, Span, Spans, Weights, step_time
+from tokendyno.backend.worker.prove.step_time import DIVIDED, Shape, Span, Spans, step_time
 
-Shape = tuple[int, ...]
 ShapedCall = tuple[str, tuple[Shape, ...]]
 """An operator, and the shapes of its first inputs; () for one that is not a tensor."""
 
@@ -120,7 +119,7 @@ def mark_step() -> None:
             pass
 
 
-def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ()) -> Trace:
+def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = ()) -> Trace:
     """Run `generate` (returns its passes) under torch's profiler. `stacks`: shapes of stacks of matrices."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     with profile(activities=activities, record_shapes=True) as profiler:
@@ -170,8 +169,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
             result.decode[name] += 1
         if not inside(begin):
             (result.eager if begin > first_end else result.read)[name] += 1
-    weights = Weights(frozenset(stacks))
-    result.step, result.no_step = step_time(spans, ends, cuda, weights, _flex_regions(result.ops), thread)
+    result.step, result.no_step = step_time(spans, ends, cuda, stacks, _flex_regions(result.ops), thread)
     if cuda and len(ends) > 1:
         result.launches = sum(begin > first_end for begin in launch_begins) / (len(ends) - 1)
     return result

@@ -17,7 +17,8 @@ import numpy as np
 
 from tokendyno.backend.counts import StepPart, StepTime
 
-Shapes = Sequence[tuple[int, ...]]
+Shape = tuple[int, ...]
+Shapes = Sequence[Shape]
 
 _MAY_BE_FUSED = ("attention", "products")
 """Every step has them: where none is seen, compiled code has fused them with something else."""
@@ -92,34 +93,24 @@ class Spans:
         return Span(self._names[index], begin, end, bool(on_gpu), self._shapes.get(index, ()), id, link, thread)
 
 
-class Weights(NamedTuple):
-    """Shapes of the weights that are stacks of matrices (experts). Any other weight has two dimensions."""
-
-    stacks: frozenset[tuple[int, ...]] = frozenset()
-
-    @property
-    def matrices(self) -> frozenset[tuple[int, int]]:
-        """Rows and columns of one of the stack, either way around."""
-        return frozenset(pair for *_, a, b in self.stacks for pair in ((a, b), (b, a)))
-
-
 def step_time(
     spans: Spans,
     ends: Sequence[int],
     cuda: bool,
-    weights: Weights,
+    stacks: Collection[Shape],
     flex: Collection[str] = (),
     thread: int = 0,
 ) -> tuple[StepTime | None, str]:
     """(the parts of a mean step, "") or (None, why there are none).
 
-    `ends`: when each step ended on `thread` of the host; the first is the prefill's. `flex`: names of ranges in which
-    compiled code of flex_attention runs.
+    ends    when each step ended on `thread` of the host; the first is the prefill's
+    stacks  shapes of the weights that are stacks of matrices (experts); any other weight has two dimensions
+    flex    names of ranges in which compiled code of flex_attention runs
     """
     ends = sorted(ends)
     if len(ends) < 2:
         return None, "no step after the first was traced: the run has a single token"
-    classified = _Classified(weights, flex, {} if cuda else None)
+    classified = _Classified(stacks, flex, {} if cuda else None)
     classified.divide(spans.of_thread(thread), ends[0], ends[-1])
     divided: _Divided = classified
     seconds = ends[-1] - ends[0]
@@ -153,10 +144,11 @@ class _Classified(_Divided):
     """The host's thread, divided among what runs in it. `part_of_operator`: is given the part of each, by its id."""
 
     def __init__(
-        self, weights: Weights, flex: Collection[str], part_of_operator: dict[int, StepPart] | None = None
+        self, stacks: Collection[Shape], flex: Collection[str], part_of_operator: dict[int, StepPart] | None
     ) -> None:
         super().__init__(("attention", "products", "other", "collectives", "host"))
-        self._stacks, self._matrices, self._flex = weights.stacks, weights.matrices, frozenset(flex)
+        self._stacks, self._flex = frozenset(stacks), frozenset(flex)
+        self._matrices = {pair for *_, rows, columns in stacks for pair in ((rows, columns), (columns, rows))}
         self.part_of_operator = part_of_operator
 
     def divide(self, spans: Iterable[Span], begin: int, end: int) -> None:

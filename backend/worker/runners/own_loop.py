@@ -59,8 +59,8 @@ class OwnLoop:
             else:
                 logits = loop.given_logits()  # (N, V)
                 best.take(logits.amax(-1).float(), functools.partial(of_rows, 0, 1))
-                for position, one in enumerate(logits):
-                    given.take(position, one)
+                for position, row in enumerate(logits):
+                    given.take(position, row)
         return texts
 
     def _loop_for(self, plan: GeneratePlan) -> DecodeLoop:

@@ -3,10 +3,10 @@
 import pytest
 
 from tokendyno.backend.counts import StepPart, StepTime
-from tokendyno.backend.worker.prove.step_time import Span, Spans, Weights, part_of_name, step_time
+from tokendyno.backend.worker.prove.step_time import Span, Spans, part_of_name, step_time
 
 US = 1_000  # nanoseconds
-EXPERTS = Weights(frozenset({(8, 64, 192)}))
+EXPERTS = {(8, 64, 192)}
 
 
 def divided(
