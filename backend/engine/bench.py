@@ -123,7 +123,7 @@ class Bench:
         """Cancel all runs, end all workers, and finish writing the history."""
         self._closing.set()
         with self._lock:
-            jobs, current = self._open(), self._current
+            jobs, current = self._open_jobs(), self._current
             self._turns.clear()
         for job in jobs:
             if job is current:
@@ -159,7 +159,7 @@ class Bench:
         """Whether folders and files of this machine may be named as models."""
         return self.limits.local_paths
 
-    def _open(self) -> list[Job]:
+    def _open_jobs(self) -> list[Job]:
         """Every run that is queued or running; the caller holds the lock."""
         return [*self._turns, *([self._current] if self._current else [])]
 
@@ -181,7 +181,7 @@ class Bench:
 
     def check(self, request: Request, machine: Machine | None = None) -> dict[str, Checked]:
         """Check each arm as on a machine (None: this one). InputError if the request cannot be understood."""
-        return self._judge(request, machine)[1]
+        return self._check_arms(request, machine)[1]
 
     def loaded_arms(self, arms: Mapping[str, Checked]) -> list[str]:
         """Of these arms, those whose worker is likely to be kept: it holds the model from an earlier run."""
@@ -195,7 +195,7 @@ class Bench:
         """Why a model cannot be loaded here now, and what to do; "" if nothing is known to prevent it."""
         return obstacle(facts, self.machine().hub_offline)
 
-    def _judge(self, request: Request, elsewhere: Machine | None = None) -> tuple[ModelFacts, dict[str, Checked]]:
+    def _check_arms(self, request: Request, elsewhere: Machine | None = None) -> tuple[ModelFacts, dict[str, Checked]]:
         facts, machine = self.facts(request.model), elsewhere or self.machine()
         freed_bytes = 0 if elsewhere else self.pool.freeable_bytes(memory_key(machine.device))
         work, arms = request.workload, {}
@@ -209,10 +209,10 @@ class Bench:
         """The model and each arm as they would run, the revision settled. InputError says why they cannot."""
         require_kind(request)
         check_runs(self.limits)
-        facts, arms = self._judge(request)
+        facts, arms = self._check_arms(request)
         if lacking := self.obstacle(facts):
             raise InputError(lacking)
-        if refused := [said for name, one in arms.items() if (said := one.refusal(name if len(arms) > 1 else ""))]:
+        if refused := [reason for name, arm in arms.items() if (reason := arm.refusal(name if len(arms) > 1 else ""))]:
             raise InputError(" ".join(refused))
         source = pinned(facts)
         check_download(download_bytes(source), self.limits)
@@ -224,7 +224,7 @@ class Bench:
         """Queue a run; returns its id. InputError says what is wrong. `fresh`: with new workers."""
         facts, arms = self.admitted(request)
         with self._lock:
-            check_room(self._open(), len(self._turns), visitor, self.limits)
+            check_room(self._open_jobs(), len(self._turns), visitor, self.limits)
             created = self.created(request, facts, arms, visitor.owner)
             run = self.runs.create(created)
             self._turns.add(Job(run, facts, arms, visitor.address, fresh))
@@ -328,9 +328,9 @@ def can_run(bench: Bench, entry: CatalogueEntry) -> bool:
         facts, arms = bench.facts(entry.name), bench.check(Request(entry.name, [ArmRequest("A")], Workload("?")))
     except InputError:
         return False
-    fetched = not entry.repo or not hub.lacking(entry.repo, facts.source.at)
-    barred = (entry.gated and not bench.limits.owner_token) or bench.machine().hub_offline
-    return not any(one.blocked for one in arms.values()) and (fetched or not barred)
+    downloaded = not entry.repo or not hub.lacking(entry.repo, facts.source.at)
+    no_download = (entry.gated and not bench.limits.owner_token) or bench.machine().hub_offline
+    return not any(arm.blocked for arm in arms.values()) and (downloaded or not no_download)
 
 
 def created_record(
@@ -364,8 +364,8 @@ def created_record(
 def note_identical(planned: list[ArmPlanned]) -> None:
     """Say so where two arms run the same plan."""
     if len(planned) == 2 and planned[0].planned == planned[1].planned:
-        alike = planned[0].requested == planned[1].requested
-        what = "A and B are identical" if alike else "A and B run the same plan on this model and machine"
+        same_request = planned[0].requested == planned[1].requested
+        what = "A and B are identical" if same_request else "A and B run the same plan on this model and machine"
         planned[1].verdicts.append(Verdict("note", "arms", f"{what}; any difference is noise."))
 
 

@@ -198,7 +198,7 @@ class WorkerPool:
                 if not worker.ready:
                     self._start_failures += 1
                 self.spares = [spare for spare in self.spares if spare is not worker]
-                lost = [slot for slot, taken in self.slots.items() if taken is worker]
+                lost = [slot for slot, slot_worker in self.slots.items() if slot_worker is worker]
                 for slot in lost:
                     self.drop(slot)
                 return lost

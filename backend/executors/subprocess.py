@@ -34,8 +34,7 @@ def worker_variables() -> dict[str, str]:
 
 def environment() -> dict[str, str]:
     """The environment of a worker process. OMP_WAIT_POLICY: spinning threads would take time from the browser."""
-    more = {**import_variables(), "PYTHONUNBUFFERED": "1", **worker_variables()}
-    return {**os.environ, **more}
+    return {**os.environ, **import_variables(), "PYTHONUNBUFFERED": "1", **worker_variables()}
 
 
 ABORTS = ("what(): ", "terminate called", "Fatal Python error", "Assertion ")
@@ -190,10 +189,10 @@ class WorkerProcess:
             self._inbox.put(Letter(self, Died(self._cause(code))))
 
     def _abort_reason(self, ended: str) -> str:
-        """What was said on standard error by whom nothing but SIGABRT was left, if that is how it `ended`."""
+        """What a process that `ended` with SIGABRT said on standard error before; "" for any other end."""
         if "SIGABRT" not in ended:
             return ""
-        reason = next((text for text in reversed(self._stderr_tail) if any(one in text for one in ABORTS)), "")
+        reason = next((text for text in reversed(self._stderr_tail) if any(mark in text for mark in ABORTS)), "")
         return f" It said: {reason.strip()[:300]}" if reason else ""
 
     def _cause(self, code: int) -> str:

@@ -118,20 +118,20 @@ class Commands:
         self.cancelled = threading.Event()
         self._queue: queue.SimpleQueue[tuple[int, Work] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._put = self._cancelled_up_to = 0  # numbers of the newest one, and of the newest cancelled
+        self._newest = self._cancelled_up_to = 0  # numbers of the newest Generate or Score, and of the newest cancelled
 
     def put(self, command: Command) -> None:
         """Add a command. Only a Cancel takes effect before the commands ahead of it are done."""
         match command:
             case Cancel():
                 with self._lock:
-                    self._cancelled_up_to = self._put
+                    self._cancelled_up_to = self._newest
                     self.cancelled.set()
             case Shutdown():
                 self.close()
             case Load() | Generate() | Prove() | Probe() | Score():
-                self._put += isinstance(command, Generate | Score)
-                self._queue.put((self._put, command))
+                self._newest += isinstance(command, Generate | Score)
+                self._queue.put((self._newest, command))
 
     def close(self) -> None:
         """No more commands: iteration ends after those that were put."""
@@ -146,8 +146,8 @@ class Commands:
         self.close()
 
     def __iter__(self) -> Iterator[Work]:
-        while (taken := self._queue.get()) is not None:
-            number, command = taken
+        while (entry := self._queue.get()) is not None:
+            number, command = entry
             if isinstance(command, Generate | Score):
                 with self._lock:
                     (self.cancelled.set if number <= self._cancelled_up_to else self.cancelled.clear)()

@@ -1,4 +1,4 @@
-"""What a worker's process is: tied to its parent, with a settled heap, and with no imports but those that it needs.
+"""How a worker's process is set up: tied to its parent, with a settled heap, and without imports that it never needs.
 
 No worker process outlives its parent, and none of its children outlives the worker. The parent's death is noticed by
 the kernel's parent-death signal, and by the end of the command pipe, which a worker reads and its guard watches: the

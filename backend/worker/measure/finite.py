@@ -53,16 +53,16 @@ class BestScores:
 
     def check(self) -> None:
         """Wait for the device, and forget what was kept. NotFinite if one of the scores is no finite number."""
-        taken = self._scores
+        scores = self._scores
         self._scores = []
-        if not taken:
+        if not scores:
             return
-        values = torch.cat([best.flatten() for best, _ in taken]).cpu()
+        values = torch.cat([best.flatten() for best, _ in scores]).cpu()
         not_finite = values.isfinite().logical_not().nonzero()
         if not len(not_finite):
             return
         place = first = int(not_finite[0])
-        for best, where in taken:
+        for best, where in scores:
             if place < best.numel():
                 raise NotFinite(f"The {where(place)} are {_kind(float(values[first]))}.", self._advice())
             place -= best.numel()

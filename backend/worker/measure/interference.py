@@ -60,12 +60,12 @@ class GpuProbe:
         now_j = self._gpu.energy_j()
         if now_j is not None and self._energy_j is not None:
             self._spent_j = now_j - self._energy_j
-        slowed, others = self._gpu.slowed(), self._gpu.other_processes(of_this_bench)
-        for name, answer in (("gpu_slowed_share", slowed), ("gpu_others_share", others)):
+        slowed, other_pids = self._gpu.slowed(), self._gpu.other_processes(of_this_bench)
+        for name, answer in (("gpu_slowed_share", slowed), ("gpu_others_share", other_pids)):
             if answer is not None:
                 self._flags.setdefault(name, []).append(bool(answer))
         causes: list[Cause] = [("throttle", f"the GPU lowered its clocks ({why})") for why in slowed or []]
-        return causes + [("foreign", f"another program used the GPU ({process_name(pid)})") for pid in others or []]
+        return causes + [("foreign", f"another program used the GPU ({process_name(pid)})") for pid in other_pids or []]
 
     def figures(self) -> dict[str, float]:
         figures = {name: sum(values) / len(values) for name, values in self._values.items()}

@@ -94,15 +94,15 @@ def compiled_calls(trace: Trace) -> Counter[str]:
     return regions(trace, lambda graph: "flex_attention" not in (graph.co_filename or ""))
 
 
-def regions(trace: Trace, wanted: Callable[[Any], bool]) -> Counter[str]:
-    """Calls of compiled graphs by compile id, of those graphs whose record by Dynamo is `wanted`."""
+def regions(trace: Trace, select: Callable[[Any], bool]) -> Counter[str]:
+    """Calls of compiled graphs by compile id, of the graphs that `select` selects by Dynamo's record of them."""
     calls = Counter({name.removeprefix(REGION): n for name, n in trace.ops.items() if name.startswith(REGION)})
     if not calls:
         return calls
     from torch._dynamo.utils import get_compilation_metrics
 
-    matches = {str(record.compile_id): wanted(record) for record in get_compilation_metrics()}
-    return Counter({name: n for name, n in calls.items() if matches.get(name, wanted(_UNRECORDED))})
+    matches = {str(record.compile_id): select(record) for record in get_compilation_metrics()}
+    return Counter({name: n for name, n in calls.items() if matches.get(name, select(_UNRECORDED))})
 
 
 def symbolic_graphs(trace: Trace) -> tuple[list[str], int]:

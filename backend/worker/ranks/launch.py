@@ -98,19 +98,20 @@ def main() -> None:
     os._exit(0)
 
 
-def ended(why: str) -> NoReturn:
+def ended(reason: str) -> NoReturn:
     """The engine reads the last line."""
-    sys.stderr.write(f"{why}\n")
+    sys.stderr.write(f"{reason}\n")
     sys.stderr.flush()
     os._exit(1)
 
 
-def not_met(share: Share, why: str) -> str:
+def not_met(share: Share, reason: str) -> str:
     """What is said where other machines did not come."""
     others = "machine 2" if share.hosts == 2 else f"some of machines 2 to {share.hosts}"
     return (
-        f"Ranks on {others} did not come to {share.endpoint} within {share.wait_s:g} s ({why.splitlines()[0][:200]}). "
-        "Type the torchrun line there while this command waits, and let it reach this address."
+        f"Ranks on {others} did not come to {share.endpoint} within {share.wait_s:g} s "
+        f"({reason.splitlines()[0][:200]}). Type the torchrun line there while this command waits, and let it reach "
+        "this address."
     )
 
 

@@ -106,7 +106,7 @@ class Course:
         task, expected = decoding.given_text(job, token_ids(session.model.tokenizer, job.text))
         session.compiling.begin(job.plan, 1, task.length or task.prompt.tokens)
         vocabulary = scored_ids(session.model.model)
-        self._warm_up(dataclasses.replace(task, given=Scores(expected, vocabulary)))
+        self._warm_up(dataclasses.replace(task, scores=Scores(expected, vocabulary)))
         scores = Scores(expected, vocabulary, job.keep, job.against)
         session.best.forget()
         with session.channel.phasing("quality", "reading a given text") as steps:

@@ -148,10 +148,10 @@ class Decoding:
     def repeat(self, task: Task, steps: int) -> int:
         return self._unmeasured(task, task.prompt, min(steps, task.job.max_new_tokens))
 
-    def read(self, task: Task, given: Scores, progress: Callable[[], None]) -> None:
-        """Let `given` take the scores of its text, which begins with the prompt; `progress` is called at each token."""
-        task = dataclasses.replace(task, given=given)
-        self._unmeasured(task, task.prompt, len(given.ids), progress)
+    def read(self, task: Task, scores: Scores, progress: Callable[[], None]) -> None:
+        """Let `scores` take those of its text, which begins with the prompt; `progress` is called at each token."""
+        task = dataclasses.replace(task, scores=scores)
+        self._unmeasured(task, task.prompt, len(scores.ids), progress)
 
     def _unmeasured(self, task: Task, prompt: Prompt, tokens: int, progress: Callable[[], None] = lambda: None) -> int:
         """Generate that many tokens after the task's prompt, or after another one; returns in how many passes."""

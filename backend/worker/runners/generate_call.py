@@ -81,12 +81,12 @@ class GenerateCall:
     def _processors(self, task: Task) -> LogitsProcessorList:
         """What sees the scores of each step: nothing where several tokens are chosen at once."""
         start, processors = task.prompt.tokens, LogitsProcessorList()
-        if task.given is not None or not task.job.plan.generate.prompt_lookup:
+        if task.scores is not None or not task.job.plan.generate.prompt_lookup:
             processors.append(BestOfEach(self._session.best, start, task.job.temperature > 0))
-        if task.given is not None:
-            processors.append(GivenText(task.given, start))
-        if task.along is not None and task.along.processor is not None:
-            processors.append(task.along.processor)
+        if task.scores is not None:
+            processors.append(GivenText(task.scores, start))
+        if task.listener is not None and task.listener.processor is not None:
+            processors.append(task.listener.processor)
         return processors
 
     def prompt_positions(self, cache: Any, generated: int) -> int:

@@ -45,14 +45,14 @@ def stream(
     cache = decoding.cache(task)
     torch.manual_seed(job.seed)
     session.best.forget()
-    along = _Handing(task.prompt.ids, take, stop, ends, likely)
-    decoding.loop.generate(dataclasses.replace(task, along=along), cache, along)
+    listener = _Listener(task.prompt.ids, take, stop, ends, likely)
+    decoding.loop.generate(dataclasses.replace(task, listener=listener), cache, listener)
     session.compiling.publish()
     session.best.check()
 
 
-class _Handing(Unmeasured):
-    """A `generation.Along`: hands on the tokens of one generation, of either loop."""
+class _Listener(Unmeasured):
+    """A `generation.TokenListener` that hands on the tokens of one generation, of either loop."""
 
     likeliest: Any = None
 

@@ -33,12 +33,12 @@ def _continuous(observation: Observation) -> Finding:
     counts = observation.counts
     steps, calls = counts.pages.paged_steps, counts.pages.paged_layer_calls
     layers = int(observation.model.config.get_text_config(decoder=True).num_hidden_layers)
-    useful, given = counts.requests.useful_tokens, counts.pages.paged_tokens
+    useful, generated = counts.requests.useful_tokens, counts.pages.paged_tokens
     proof = (
-        f"{given:,} of {useful:,} tokens came from {steps:,} steps, in which {calls:,} of {steps * layers:,} calls "
+        f"{generated:,} of {useful:,} tokens came from {steps:,} steps, in which {calls:,} of {steps * layers:,} calls "
         f"of layers wrote into pages; {counts.pages.paged_bytes:,} bytes of pages of "
         f"{counts.pages.page_tokens} tokens"
     )
-    if given != useful:
-        return Finding("batching", "continuous", proof, min(given, useful), max(given, useful))
+    if generated != useful:
+        return Finding("batching", "continuous", proof, min(generated, useful), max(generated, useful))
     return Finding("batching", "continuous", proof, min(calls, steps * layers), steps * layers)
