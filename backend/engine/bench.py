@@ -232,8 +232,30 @@ class Bench:
         return run.id
 
     def created(self, request: Request, facts: ModelFacts, arms: dict[str, Checked], owner: str) -> Created:
-        """The first record of a run of arms that were admitted."""
-        return created_record(request, facts, arms, owner, self.machine(), self.pool.choose)
+        """The first record of a run of arms that were admitted: what each requests and what is planned for it."""
+        machine, planned = self.machine(), list[ArmPlanned]()
+        place = Place(machine.describe(), hardware.versions())
+        for arm in request.arms:
+            checked = arms[arm.name]
+            remark = self.pool.choose(checked.plan).remark
+            verdicts = [*checked.verdicts, *([Verdict("note", "arms", remark)] if remark else [])]
+            waits = wait_keys(checked.plan, request.workload, place)
+            choices = dict(checked.requested), dict(checked.planned)
+            planned.append(ArmPlanned(arm.name, *choices, verdicts, checked.memory.by_part(), waits))
+        note_identical(planned)
+        return Created(
+            secrets.token_hex(RUN_ID_BYTES),
+            time.time(),
+            request,
+            planned,
+            facts.label,
+            facts.note,
+            machine.describe(),
+            machine.device,
+            owner,
+            "forward" if facts.kind == "encoder" else "token",
+            hardware.versions(),
+        )
 
     def cancel(self, run_id: str, visitor: Visitor = LOCAL_USER) -> bool:
         """Stop a run. False if it is unknown, has ended, or is not the visitor's own."""
@@ -331,34 +353,6 @@ def can_run(bench: Bench, entry: CatalogueEntry) -> bool:
     downloaded = not entry.repo or not hub.lacking(entry.repo, facts.source.at)
     no_download = (entry.gated and not bench.limits.owner_token) or bench.machine().hub_offline
     return not any(arm.blocked for arm in arms.values()) and (downloaded or not no_download)
-
-
-def created_record(
-    request: Request, facts: ModelFacts, arms: dict[str, Checked], owner: str, machine: Machine, choose: ChooseExecutor
-) -> Created:
-    """The first record of a run: what each arm requests and what is planned for it."""
-    planned, place = [], Place(machine.describe(), hardware.versions())
-    for arm in request.arms:
-        checked = arms[arm.name]
-        remark = choose(checked.plan).remark
-        verdicts = [*checked.verdicts, *([Verdict("note", "arms", remark)] if remark else [])]
-        waits = wait_keys(checked.plan, request.workload, place)
-        choices = dict(checked.requested), dict(checked.planned)
-        planned.append(ArmPlanned(arm.name, *choices, verdicts, checked.memory.by_part(), waits))
-    note_identical(planned)
-    return Created(
-        secrets.token_hex(RUN_ID_BYTES),
-        time.time(),
-        request,
-        planned,
-        facts.label,
-        facts.note,
-        machine.describe(),
-        machine.device,
-        owner,
-        "forward" if facts.kind == "encoder" else "token",
-        hardware.versions(),
-    )
 
 
 def note_identical(planned: list[ArmPlanned]) -> None:

@@ -123,7 +123,11 @@ class Conductor:
     def perform(self) -> None:
         """Run all arms, prove them, read texts. Raises Halt when the run ends early."""
         self._runs.expect(self._run.created)
-        peak_rates.measure_unknown_gpu(self._machine, self._log_preparation, self._job.cancelled.is_set)
+        peak_rates.measure_unknown_gpu(
+            self._machine,
+            lambda note: self._log(self._arms[0], Progress("start", "begin", 0.0, None, note)),
+            self._job.cancelled.is_set,
+        )
         self._together = self._fit_together()
         if self._together:
             for arm in self._arms:
@@ -335,10 +339,6 @@ class Conductor:
         worker.freeable_bytes = {device: checked.needed_bytes} | dict(worker.executor.resident_bytes)
 
     # --- the log ----------------------------------------------------------------------------------
-
-    def _log_preparation(self, note: str) -> None:
-        """Report work that is done before any worker starts."""
-        self._log(self._arms[0], Progress("start", "begin", 0.0, None, note))
 
     def _log(self, arm: str, event: Event) -> None:
         if isinstance(event, Ready):

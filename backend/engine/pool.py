@@ -44,7 +44,6 @@ class Residue:
     running: bytes | None = None
 
     def begin(self, command: Generate) -> None:
-        """A run begins."""
         self.running = _key(command)
 
     def refused(self) -> None:
@@ -174,7 +173,6 @@ class WorkerPool:
             worker.executor.end()
 
     def end_slots(self) -> None:
-        """End the workers of all slots."""
         for slot in list(self.slots):
             self.drop(slot)
 

@@ -66,7 +66,6 @@ class Turns:
         return None
 
     def clear(self) -> None:
-        """Nothing waits any more."""
         self._queues.clear()
 
 

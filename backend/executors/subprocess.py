@@ -21,6 +21,7 @@ from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.messages import Command, decode_event, encode
 from tokendyno.backend.paths import private_folder, remove_scratch
 from tokendyno.backend.redact import redact
+from tokendyno.backend.worker.process import killed_by
 
 
 def worker_variables() -> dict[str, str]:
@@ -197,8 +198,7 @@ class WorkerProcess:
 
     def _cause(self, code: int) -> str:
         if code < 0:
-            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-            hint = " (often because the system ran out of memory)" if name == "SIGKILL" else ""
-            return f"The worker process was killed by {name}{hint}.{self._abort_reason(name)}"
+            ended = killed_by(code)
+            return f"The worker process {ended}.{self._abort_reason(ended)}"
         last = last_words(self._stderr_tail)
         return f"The worker process exited with code {code}." + (f" Last line on stderr: {last}" if last else "")

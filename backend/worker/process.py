@@ -63,6 +63,13 @@ def guard_group(commands: int | None = None) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
+def killed_by(code: int) -> str:
+    """How a process with this negative exit code ended, as the end of a sentence."""
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    hint = " (often because the system ran out of memory)" if name == "SIGKILL" else ""
+    return f"was killed by {name}{hint}"
+
+
 # --- the heap ------------------------------------------------------------------------------------
 
 LARGEST_BYTES = 32 << 20

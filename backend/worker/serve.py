@@ -177,7 +177,6 @@ class Reports(logging.Handler):
                 logger.removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Called by logging."""
         text = _essence(record.getMessage())
         if text and text not in self._texts:
             self._texts.append(text)

@@ -12,6 +12,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import torch
 from transformers import LogitsProcessor
@@ -111,11 +112,8 @@ def best_of_drafts(best: BestScores, start: int) -> Iterator[None]:
         best.take(scores[:, :new].amax(-1), functools.partial(of_rows, input_ids.shape[1] - new - start, 1))
         return original(self, input_ids, scores, num_matches)
 
-    PromptLookupCandidateGenerator.update_candidate_strategy = update
-    try:
+    with mock.patch.object(PromptLookupCandidateGenerator, "update_candidate_strategy", update):
         yield
-    finally:
-        PromptLookupCandidateGenerator.update_candidate_strategy = original
 
 
 def watch_pages(processor: Any, best: BestScores) -> None:

@@ -152,7 +152,6 @@ class Watch:
         return [self._marks.popleft() for _ in range(len(self._marks))]
 
     def figures(self) -> Machine:
-        """All probes' figures of the run."""
         figures = {name: value for probe in self._probes for name, value in probe.figures().items()}
         return msgspec.convert(figures, Machine)
 

@@ -232,7 +232,6 @@ class PassMeter(Meter):
         super().__init__(None, [], 1, sampler, None, cuda=cuda)
 
     def tick(self) -> None:
-        """A pass is done."""
         event = self._clock.now()
         if self._cuda:
             event.synchronize()

@@ -34,7 +34,6 @@ class Sender(abc.ABC):
         self.text = ""
 
     def start(self) -> None:
-        """Begin to send."""
         self._thread.start()
 
     def close(self) -> None:

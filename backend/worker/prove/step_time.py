@@ -72,7 +72,6 @@ class Spans:
             self.add(span)
 
     def add(self, span: Span) -> None:
-        """Append one."""
         if span.shapes:
             self._shapes[len(self._names)] = span.shapes
         self._names.append(self._interned.setdefault(span.name, span.name))

@@ -179,7 +179,6 @@ def parameter_count(model: Any) -> int:
 
 
 def total_bytes(tensors: Any) -> int:
-    """Bytes of these tensors together."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 

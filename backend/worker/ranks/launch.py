@@ -7,7 +7,6 @@ and rank 0 has to be where the engine is."""
 
 import logging
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,7 +14,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from tokendyno.backend import paths
-from tokendyno.backend.worker.process import die_with_parent, guard_group
+from tokendyno.backend.worker.process import die_with_parent, guard_group, killed_by
 
 
 class Hello(msgspec.Struct, frozen=True):
@@ -141,9 +140,7 @@ def cause(rank: int, code: int, folder: Path) -> str:
         sentence = file.read_text(encoding="utf-8")
         return sentence if sentence.startswith(("Rank ", "Ranks ", "The ranks ")) else f"Rank {rank} failed: {sentence}"
     if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        hint = " (often because the system ran out of memory)" if name == "SIGKILL" else ""
-        return f"Rank {rank} was killed by {name}{hint}."
+        return f"Rank {rank} {killed_by(code)}."
     return f"Rank {rank} exited with code {code}."
 
 

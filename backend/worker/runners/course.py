@@ -300,12 +300,7 @@ def witness(session: Session, generation: Generation, run: Measured) -> Proof:
         return trace(lambda: generation.repeat(run.task, PROFILED_STEPS), session.cuda, stacks)
 
     observation = Observation(
-        session.model.model,
-        run.cache,
-        run.task.job.plan,
-        functools.cache(profiled),
-        run.counts,
-        own_group().exchange,
+        session.model.model, run.cache, run.task.job.plan, functools.cache(profiled), run.counts, own_group().exchange
     )
     with session.channel.phasing("prove") as steps:
         findings = find_all(observation, steps.step)

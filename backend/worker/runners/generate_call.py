@@ -60,12 +60,7 @@ class GenerateCall:
         compiled = compile_config(plan) if plan.cache.fixed else None
         sampling: dict[str, Any] = {"do_sample": False}
         if job.temperature > 0:
-            sampling = {
-                "do_sample": True,
-                "temperature": job.temperature,
-                "top_k": job.top_k,
-                "top_p": job.top_p,
-            }
+            sampling = {"do_sample": True, "temperature": job.temperature, "top_k": job.top_k, "top_p": job.top_p}
         return GenerationConfig(
             max_new_tokens=job.max_new_tokens,
             min_new_tokens=None,

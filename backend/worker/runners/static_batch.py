@@ -166,7 +166,6 @@ def real_tokens(received: dict[str, Any]) -> torch.Tensor | None:
 
 
 def rows_of(job: Generate) -> int:
-    """Most rows of a batch."""
     return job.batch_size if job.plan.generate.batch.kind != "off" else 1
 
 

@@ -195,11 +195,9 @@ class Draw(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
     ignored_kwargs = ()
 
     def fill_defaults(self, int32_tensor: Any) -> None:
-        """Called by transformers."""
         int32_tensor.fill_(0)
 
     def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> Any:
-        """Called by transformers."""
         drawn = [future.state.logit_processor_kwargs.get("drawn", False) for future in requests_with_new_token]
         return torch.tensor(drawn, dtype=torch.int32)
 

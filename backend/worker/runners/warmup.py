@@ -44,12 +44,7 @@ class WarmUp:
     """
 
     def __init__(
-        self,
-        generate: Callable[[Prompt, int], Any],
-        prompt: Prompt,
-        past: Prompt | None,
-        window: int,
-        length: int,
+        self, generate: Callable[[Prompt, int], Any], prompt: Prompt, past: Prompt | None, window: int, length: int
     ) -> None:
         self._generate, self._prompt, self._past = generate, prompt, past
         self._window, self._length = window, length

@@ -1,12 +1,13 @@
 """Told by the calls of every layer in a trace of the run's own steps."""
 
 import contextlib
+import functools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from transformers import DynamicCache
@@ -15,13 +16,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware.kernel_packages import PUBLISHER, local_overrides
 from tokendyno.backend.optimizations.axes.attention import AXIS
 from tokendyno.backend.optimizations.base import joined
-from tokendyno.backend.worker.prove.observation import (
-    Observation,
-    coverage,
-    hidden_by,
-    regions,
-    traced_passes,
-)
+from tokendyno.backend.worker.prove.observation import Observation, coverage, hidden_by, regions, traced_passes
 from tokendyno.backend.worker.prove.profile import Trace
 
 _MARKS = {
@@ -340,11 +335,15 @@ def _watch(stack: contextlib.ExitStack, seen: list[ProbedCall]) -> None:
         seen.append(ProbedCall("flash", tuple(query.shape), tuple(key.shape), owner=_flash_owner()))
         raise _Enough
 
-    stack.enter_context(_replaced(torch.nn.functional, "scaled_dot_product_attention", sdpa))
-    stack.enter_context(_replaced(torch.nn.functional, "softmax", softmax))
-    stack.enter_context(_replaced(flex, "compile_friendly_flex_attention", flex_attention))
-    stack.enter_context(_replaced(masks, "create_block_mask", block_mask))
-    stack.enter_context(_replaced(flash, "_flash_attention_forward", flash_attention))
+    for module, name, watcher in (
+        (torch.nn.functional, "scaled_dot_product_attention", sdpa),
+        (torch.nn.functional, "softmax", softmax),
+        (flex, "compile_friendly_flex_attention", flex_attention),
+        (masks, "create_block_mask", block_mask),
+        (flash, "_flash_attention_forward", flash_attention),
+    ):
+        original = getattr(module, name)
+        stack.enter_context(mock.patch.object(module, name, functools.partial(watcher, original)))
 
 
 def _watch_kernel(stack: contextlib.ExitStack, seen: list[ProbedCall], model: Any) -> None:
@@ -369,42 +368,22 @@ def _repository_of(function: Any) -> str:
     from kernels import get_loaded_kernels
 
     module = str(getattr(function, "__module__", "")).split(".")[0]
-    for kernel in get_loaded_kernels():
-        if module == str(kernel.metadata.id):
-            return _repository(kernel)
-    return ""
-
-
-def _repository(kernel: Any) -> str:
-    """Repository of a loaded kernel; for one from a folder, which does not say, by LOCAL_KERNELS."""
+    kernel = next((kernel for kernel in get_loaded_kernels() if str(kernel.metadata.id) == module), None)
+    if kernel is None:
+        return ""
     if kernel.repo_info:
         return str(kernel.repo_info.repo_id)
-    file = Path(kernel.module.__file__).resolve()
+    file = Path(kernel.module.__file__).resolve()  # a kernel from a folder, whose repository LOCAL_KERNELS tells
     local = (repo for repo, folder in local_overrides().items() if file.is_relative_to(folder.resolve()))
     return next(local, f"{PUBLISHER}/{kernel.metadata.name}")
-
-
-@contextlib.contextmanager
-def _replaced(module: Any, name: str, watcher: Callable[..., Any]) -> Iterator[None]:
-    """Temporarily replace `module.name` with `watcher`, which gets the original as its first argument."""
-    original = getattr(module, name)
-    setattr(module, name, lambda *args, **kwargs: watcher(original, *args, **kwargs))
-    try:
-        yield
-    finally:
-        setattr(module, name, original)
 
 
 def _flash_owner() -> str:
     """The choice that the FlashAttention function in use belongs to, told by its module."""
     import transformers.modeling_flash_attention_utils as utils
 
-    module = str(getattr(utils._flash_varlen_fn or utils._flash_fn, "__module__", ""))
-    if "kernels" in sys.modules:
-        from kernels import get_loaded_kernels
-
-        for kernel in get_loaded_kernels():
-            if module.split(".")[0] == str(kernel.metadata.id):
-                name = _repository(kernel)
-                return "flash_attention_4" if name == f"{PUBLISHER}/flash-attn4" else name
+    function = utils._flash_varlen_fn or utils._flash_fn
+    if "kernels" in sys.modules and (repository := _repository_of(function)):
+        return "flash_attention_4" if repository == f"{PUBLISHER}/flash-attn4" else repository
+    module = str(getattr(function, "__module__", ""))
     return next((choice for start, choice in _PACKAGES if module.startswith(start)), f"flash ({module})")
