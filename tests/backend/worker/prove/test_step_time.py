@@ -18,9 +18,9 @@ def divided(
     return found
 
 
-def parts_us(found: StepTime) -> dict[StepPart, float]:
+def parts_us(step: StepTime) -> dict[StepPart, float]:
     """Microseconds of the parts that took any."""
-    return {part: round(1e6 * seconds, 3) for part, seconds in found.parts_s.items() if seconds}
+    return {part: round(1e6 * seconds, 3) for part, seconds in step.parts_s.items() if seconds}
 
 
 def op(name: str, begin_us: int, end_us: int, *shapes: tuple[int, ...], number: int = 0) -> Span:
