@@ -207,12 +207,16 @@ class Bench:
 
     def admitted(self, request: Request) -> tuple[ModelFacts, dict[str, Checked]]:
         """The model and each arm as they would run, the revision settled. InputError says why they cannot."""
-        require_kind(request)
+        for arm in request.arms:
+            if request.traffic is None and (kind := arm.choices.get("batching", "off")) != "off":
+                raise InputError(
+                    f"Arm {arm.name}: batching={kind} takes many requests. Use `tokendyno batch`, or set batching=off."
+                )
         check_runs(self.limits)
         facts, arms = self._check_arms(request)
         if lacking := self.obstacle(facts):
             raise InputError(lacking)
-        if refused := [reason for name, arm in arms.items() if (reason := arm.refusal(name if len(arms) > 1 else ""))]:
+        if refused := [text for name, arm in arms.items() if (text := arm.refusal(name if len(arms) > 1 else ""))]:
             raise InputError(" ".join(refused))
         source = pinned(facts)
         check_download(download_bytes(source), self.limits)
@@ -242,7 +246,10 @@ class Bench:
             waits = wait_keys(checked.plan, request.workload, place)
             choices = dict(checked.requested), dict(checked.planned)
             planned.append(ArmPlanned(arm.name, *choices, verdicts, checked.memory.by_part(), waits))
-        note_identical(planned)
+        if len(planned) == 2 and planned[0].planned == planned[1].planned:
+            same = planned[0].requested == planned[1].requested
+            what = "A and B are identical" if same else "A and B run the same plan on this model and machine"
+            planned[1].verdicts.append(Verdict("note", "arms", f"{what}; any difference is noise."))
         return Created(
             secrets.token_hex(RUN_ID_BYTES),
             time.time(),
@@ -353,24 +360,6 @@ def can_run(bench: Bench, entry: CatalogueEntry) -> bool:
     downloaded = not entry.repo or not hub.lacking(entry.repo, facts.source.at)
     no_download = (entry.gated and not bench.limits.owner_token) or bench.machine().hub_offline
     return not any(arm.blocked for arm in arms.values()) and (downloaded or not no_download)
-
-
-def note_identical(planned: list[ArmPlanned]) -> None:
-    """Say so where two arms run the same plan."""
-    if len(planned) == 2 and planned[0].planned == planned[1].planned:
-        same_request = planned[0].requested == planned[1].requested
-        what = "A and B are identical" if same_request else "A and B run the same plan on this model and machine"
-        planned[1].verdicts.append(Verdict("note", "arms", f"{what}; any difference is noise."))
-
-
-def require_kind(request: Request) -> None:
-    """InputError if an arm batches requests and there is only one prompt."""
-    for arm in request.arms:
-        kind = arm.choices.get("batching", "off")
-        if request.traffic is None and kind != "off":
-            raise InputError(
-                f"Arm {arm.name}: batching={kind} takes many requests. Use `tokendyno batch`, or set batching=off."
-            )
 
 
 def _default_model_messages() -> list[str]:

@@ -56,7 +56,8 @@ def _file(path: str, shape: tuple[int, int], new: bool) -> Any:
     if new:
         try:
             with open(path, "wb") as file:
-                os.posix_fallocate(file.fileno(), 0, 4 * size)  # a map of a full disk would kill the process instead
+                if hasattr(os, "posix_fallocate"):  # macOS has none; a map of a full disk would kill the process
+                    os.posix_fallocate(file.fileno(), 0, 4 * size)
         except OSError as error:
             raise InputError(
                 f"The distributions of a text take {4 * size:,} bytes, which do not fit in {os.path.dirname(path)} "

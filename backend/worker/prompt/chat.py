@@ -21,6 +21,9 @@ MAX_ADDED = 1 << 20  # characters: the longest templates, with tools and dates, 
 
 Message = dict[str, Any]
 
+OPPOSITES: dict[str | bool, str | bool] = {True: False, False: True, "low": "high", "medium": "high", "high": "low"}
+"""Another value of a reasoning variable, by value: a template that uses the variable renders another text."""
+
 PROBES = {"system": "words-of-the-system", "user": "words-of-the-user"}
 """Words by role that no template contains: where they are rendered, the user's words would be."""
 
@@ -35,7 +38,8 @@ def chat_ids(tokenizer: Any, text: str, effort: str = "", system: str = "") -> l
     turns = [("system", system), ("user", text)] if system.strip() else [("user", text)]
     conversation = _conversation(tokenizer, turns, reasoning)
     rendered = _rendered(tokenizer, conversation, reasoning)
-    if reasoning and _rendered(tokenizer, conversation, _opposite(reasoning)) == rendered:
+    opposite = {name: OPPOSITES[value] for name, value in reasoning.items()}
+    if reasoning and _rendered(tokenizer, conversation, opposite) == rendered:
         names = " and ".join(reasoning)
         raise InputError(
             f"The model's {template_of(tokenizer)} mentions {names} and does nothing with it. Leave the reasoning "
@@ -80,7 +84,11 @@ def _conversation(tokenizer: Any, turns: list[tuple[str, str]], reasoning: dict[
         printed = any(repr(content) in rendered for content in lists)  # as Python shows a list
         if not lost and not printed:
             return [_message(role, words, role in parts) for role, words in turns]
-        refusal = refusal or _left_out(tokenizer, "prompt" if lost != ["system"] else "system message")
+        missing, advice = "prompt", "Switch chat off, or use another model"
+        if lost == ["system"]:
+            missing, advice = "system message", "Put it at the beginning of the prompt"
+        sentence = f"The model's {template_of(tokenizer)} leaves out the {missing}, or words of it. {advice}."
+        refusal = refusal or InputError(sentence)
     assert refusal is not None
     if len(turns) > 1 and isinstance(refusal, NotRendered):
         _conversation(tokenizer, turns[1:], reasoning)  # InputError where the system message is not what it refuses
@@ -95,23 +103,12 @@ def _message(role: str, words: str, parts: bool) -> Message:
     return {"role": role, "content": [{"type": "text", "text": words}] if parts else words}
 
 
-def _left_out(tokenizer: Any, missing: str) -> InputError:
-    advice = "Put it at the beginning of the prompt" if missing != "prompt" else "Switch chat off, or use another model"
-    return InputError(f"The model's {template_of(tokenizer)} leaves out the {missing}, or words of it. {advice}.")
-
-
 def _reasoning(template: str, effort: str) -> dict[str, str | bool]:
     """The template's variables for a reasoning effort, with their value; empty for none. InputError if it has none."""
     variables = template_variables(template)
     if refusal := refused(effort, variables):
         raise InputError(refusal)
     return reasoning_keywords(effort, variables)
-
-
-def _opposite(reasoning: dict[str, str | bool]) -> dict[str, str | bool]:
-    """Another value of the same variables: a template that uses one renders another text."""
-    opposites: dict[str | bool, str | bool] = {True: False, False: True, "low": "high", "medium": "high", "high": "low"}
-    return {name: opposites[value] for name, value in reasoning.items()}
 
 
 class NotRendered(InputError):
