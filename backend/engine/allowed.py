@@ -22,7 +22,7 @@ SPARE_DISK_BYTES = 1 << 30
 
 
 def check_runs(limits: Limits) -> None:
-    """InputError where nothing is run."""
+    """InputError where the mode allows no runs."""
     if not limits.runs:
         raise InputError(NO_RUNS)
 

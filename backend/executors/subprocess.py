@@ -113,7 +113,7 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """The process's id. Only where there is one by now."""
+        """The process's id, where there is a process by now."""
         assert self._process.pid is not None
         return self._process.pid
 

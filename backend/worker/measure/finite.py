@@ -44,7 +44,7 @@ class BestScores:
         self._scores: list[tuple[Any, Where]] = []
 
     def take(self, best: Any, where: Where) -> None:
-        """Keep scores, a float32 tensor of any shape on one device, which nobody may write to any more."""
+        """Keep scores, a float32 tensor of any shape on one device. Nobody may write to it afterwards."""
         if best.device.type != "cpu" or not bool(best.isfinite().all()):
             self._scores.append((best, where))
 

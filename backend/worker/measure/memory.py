@@ -147,7 +147,7 @@ class Sampler:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """With a last sample."""
+        """Take a last sample."""
         self._stop.set()
         self._thread.join()
         self._read()

@@ -27,7 +27,7 @@ class HostClock:
         return time.perf_counter()
 
     def between(self, begin: Any, end: Any) -> float:
-        """Seconds."""
+        """Seconds between two values of `now`."""
         return float(end - begin)
 
 

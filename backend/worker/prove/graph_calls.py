@@ -138,7 +138,7 @@ class GraphCalls:
         return received
 
     def counts(self, steps: Sequence[int]) -> GraphSteps:
-        """Of those steps of the measured run: a decoder's steps after the prefill, all passes of an encoder."""
+        """Counts over these steps of the measured run: a decoder's after the prefill, all passes of an encoder."""
         compiled, replayed = (
             [by_step.get(step, NOTHING) for step in steps] for by_step in (self._compiled, self._replayed)
         )

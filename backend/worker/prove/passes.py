@@ -50,7 +50,7 @@ class PassCounter:
             self._hook.remove()
 
     def counts(self) -> Prefill:
-        """Of the passes that read the prompt, where any was seen."""
+        """What the passes over the prompt were given. At least one was seen."""
         planned = self._prompt.split(self._chunk, -1)
         last = self.prompt_ids[-1][:, : planned[-1].shape[1]]  # without drafts behind the prompt
         return Prefill(

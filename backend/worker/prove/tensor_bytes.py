@@ -189,7 +189,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def has_packed_weights(model: Any) -> bool:
-    """Whether some parameters are no plain numbers: products with them may round the other factor, too."""
+    """Whether some parameters are packed or integers: products with them may round the other factor, too."""
     from torch import Tensor, nn
 
     parts = map(local_part, model.parameters())

@@ -98,14 +98,14 @@ def main() -> None:
 
 
 def ended(reason: str) -> NoReturn:
-    """The engine reads the last line."""
+    """End with this reason as the last line on standard error, which the engine reads."""
     sys.stderr.write(f"{reason}\n")
     sys.stderr.flush()
     os._exit(1)
 
 
 def not_met(share: Share, reason: str) -> str:
-    """What is said where other machines did not come."""
+    """The sentence where other machines did not come."""
     others = "machine 2" if share.hosts == 2 else f"some of machines 2 to {share.hosts}"
     return (
         f"Ranks on {others} did not come to {share.endpoint} within {share.wait_s:g} s "

@@ -157,7 +157,7 @@ WAIT_S = 20e-6
 
 
 def create_answers(path: Path) -> None:
-    """The file, without any answer."""
+    """Create the file, without any answer in it."""
     path.write_bytes(bytes(8 * PLACES))
 
 

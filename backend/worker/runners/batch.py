@@ -17,8 +17,9 @@ LOOK_EVERY_S = 0.02
 
 
 class Requests:
-    """The requests of a run, as the model receives them. InputError names the first that does not fit.
+    """The requests of a run. InputError names the first that does not fit.
 
+    all    as the model receives them
     notes  remarks for the user
     """
 
@@ -29,7 +30,7 @@ class Requests:
         self.notes = [session.model.remark] if session.model.remark else []
 
     def log(self) -> StepLog:
-        """An empty log, in which they arrive."""
+        """An empty log that knows when each of them arrives."""
         return StepLog([request.arrival_s for request in self.all])
 
     def sleep_until(self, log: StepLog, arrival_s: float) -> None:

@@ -55,7 +55,7 @@ class Course:
     """Carries out commands on one model, one at a time. What was compiled and captured serves the next run too.
 
     shared_process  other work runs in this process too, so its memory is not this model's alone
-    parts           the classes that its generation is made of
+    parts           classes of its generation and of that one's loop
     """
 
     def __init__(self, session: Session, generation: Generation, shared_process: bool, parts: tuple[type, ...]) -> None:

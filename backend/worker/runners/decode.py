@@ -124,7 +124,7 @@ class Decoding:
     # --- unmeasured -------------------------------------------------------------------------------
 
     def warm_up(self, task: Task) -> counts.WarmUp:
-        """What compiles is a phase of its own."""
+        """Compilation is a phase of its own."""
         plan, session = task.job.plan.generate, self._session
         if self.loop.keeps_step:
             session.warm.clear()

@@ -100,9 +100,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to.
+    """The result of a run.
 
-    steps   those that an optimization of steps should reach: a decoder's prefill is another matter
+    steps   those that an optimization of steps should reach: a decoder's without the prefill
     counts  what its generation counted
     """
 
@@ -129,7 +129,7 @@ class Generation(Protocol):
         """The clock of a run."""
 
     def around(self, task: Task, meter: Any) -> AbstractContextManager[object]:
-        """What has to be in place while a run is measured, and is no part of it: counters, hooks, pages."""
+        """Context of a measured run: counters, hooks and pages, set up before its clock starts."""
 
     def generate(self, run: Measured) -> None:
         """The measured run itself; its meter is told each step. Returns early when cancelled."""

@@ -56,7 +56,7 @@ class ResidueMeter:
             run.counts.residue = Residue(left_bytes=left_bytes, proof_left_bytes=proof_left, clean_bytes=clean_bytes)
 
     def cache_bytes(self, cache: Any) -> int:
-        """Of the device whose memory is measured."""
+        """Bytes of a cache on the device whose memory is measured."""
         if cache is None:
             return 0
         if self._memory.device == "cuda":

@@ -97,7 +97,7 @@ class _Listener(Unmeasured):
 
 
 def _of_row(token: int, nats: torch.Tensor, likely: int) -> Token:
-    """With log-probabilities (V,)."""
+    """A token with its log-probability and those of the likeliest, from log-probabilities (V,)."""
     best = nats.topk(likely)
     return Token(token, float(nats[token]), tuple(zip(best.indices.tolist(), best.values.tolist(), strict=True)))
 

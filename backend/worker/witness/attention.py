@@ -243,7 +243,7 @@ def flash_calls(trace: Trace) -> int:
 
 
 def heads_of(model: Any) -> Heads:
-    """As the config says it."""
+    """Query and KV heads, as the config says."""
     config = model.config.get_text_config(decoder=True)
     queries = int(config.num_attention_heads)
     return Heads(queries, int(getattr(config, "num_key_value_heads", None) or queries))

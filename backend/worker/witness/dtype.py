@@ -64,10 +64,11 @@ def kept_in_float32(model: Any) -> set[str]:
 
 
 def find(observation: Observation) -> Finding:
-    """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight; tensors
-    that the model's class has in float32, those that a quantization packs, and biases beside those, need not have
-    the planned format. Products whose factors torch may round do not count, nor do tensors that the checkpoint
-    lacks."""
+    """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight.
+
+    Exempt are tensors that the model's class has in float32, packed weights and their biases. Products whose factors
+    torch may round, and tensors that the checkpoint lacks, count as not reached.
+    """
     sizes: Counter[str] = Counter()
     tensors: Counter[str] = Counter()
     exempt = kept_in_float32(observation.model) | set(_biases_of_packed(observation.model))
