@@ -144,7 +144,7 @@ def test_nothing_is_started_for_a_model_that_cannot_be_loaded(
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_the_bandwidth_is_measured_between_runs_until_it_is_settled(
-    bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch, job: bool
+    bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch, asked: bool
 ) -> None:
     """First a run comes in between: then it is still due."""
     answers, seen = [False, True], []
@@ -157,11 +157,11 @@ def test_the_bandwidth_is_measured_between_runs_until_it_is_settled(
     monkeypatch.setattr(peak_rates, "measure_once", measure)
     monkeypatch.setattr(bench_module, "QUIET_S", 0.2)
     bench = Bench(lambda plan: SCRIPTED)
-    bench.start(measure_when_idle=job)
+    bench.start(measure_when_idle=asked)
     try:
         assert bench.wait(bench.submit(request({})), 10).status == "done"
         ended_s = time.monotonic()
-        wait_for(lambda: len(seen) == 2 or (not job and time.monotonic() > ended_s + 0.5))
+        wait_for(lambda: len(seen) == 2 or (not asked and time.monotonic() > ended_s + 0.5))
     finally:
         bench.close()
-    assert len(seen) == (2 if job else 0)
+    assert len(seen) == (2 if asked else 0)

@@ -42,14 +42,14 @@ def run(
     return plan, worker
 
 
-def findings_of(worker: Any) -> dict[str, Finding]:
+def found(worker: Any) -> dict[str, Finding]:
     (finished,) = (event for event in worker.events if isinstance(event, Finished))
     return {finding.axis: finding for finding in finished.findings}
 
 
 def test_sdpa_on_a_model_with_sinks_is_found_to_be_eager(workers: dict[str, Any]) -> None:
     _, worker = run(workers, "pocket", attention="sdpa")
-    assert findings_of(worker)["attention"].effective == "eager"
+    assert found(worker)["attention"].effective == "eager"
 
 
 @pytest.mark.full

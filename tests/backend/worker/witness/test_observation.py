@@ -121,22 +121,22 @@ def test_what_a_class_keeps_in_float32_and_the_cache_are_counted_apart() -> None
     ],
 )
 def test_each_pass_counts_and_where_steps_are_hidden_the_prompts(
-    observation: int, steps: int, hidden: bool, counted: tuple[int | None, int | None]
+    seen: int, steps: int, hidden: bool, counted: tuple[int | None, int | None]
 ) -> None:
     profile = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3} if hidden else {}), steps)
-    assert coverage(Observation(None, None, PLAN, lambda: profile), observation, 4) == counted
+    assert coverage(Observation(None, None, PLAN, lambda: profile), seen, 4) == counted
 
 
 @pytest.mark.parametrize(
     ("seen", "hidden", "counted"),
     [(24, False, (24, 24)), (16, False, (16, 24)), (12, True, (12, 12)), (4, True, (4, 12)), (0, True, (None, None))],
 )
-def test_a_prompt_in_three_chunks_takes_three_passes(observation: int, hidden: bool, counted: Any) -> None:
+def test_a_prompt_in_three_chunks_takes_three_passes(seen: int, hidden: bool, counted: Any) -> None:
     """Four tokens in six passes, three of them visible where steps are hidden."""
     ops = Counter({f"{REGION}9/0": 3} if hidden else {})
     profile = Trace(ops, Counter(), Counter(), 4)
     counts = counts_of({"planned_prompt_passes": 3})
-    assert coverage(Observation(None, None, PLAN, lambda: profile, counts), observation, 4) == counted
+    assert coverage(Observation(None, None, PLAN, lambda: profile, counts), seen, 4) == counted
 
 
 @pytest.mark.parametrize(
