@@ -5,7 +5,6 @@ import gc
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -126,8 +125,8 @@ class Sampler:
         self._meter, self._other_meters = meter, other_meters
         self.beside: list[list[tuple[float, int]]] = [[] for _ in other_meters]
         self._stop = threading.Event()
-        self._samples: deque[tuple[float, int]] = deque()
         self.history: list[tuple[float, int]] = []
+        self._taken = 0
         self.latest = meter.read()
         self.peak = self.latest
         self._begin_s = time.perf_counter()
@@ -156,7 +155,8 @@ class Sampler:
 
     def take(self) -> list[tuple[float, int]]:
         """New samples since the last call."""
-        return [self._samples.popleft() for _ in range(len(self._samples))]
+        first, self._taken = self._taken, len(self.history)
+        return self.history[first : self._taken]
 
     def take_annotations(self) -> list[Annotation]:
         """Interference that is over; the token of each follows from its time."""
@@ -182,9 +182,7 @@ class Sampler:
     def _read(self) -> None:
         self.latest = self._meter.read()
         self.peak = max(self.peak, self.latest)
-        sample = time.perf_counter() - self._begin_s, self.latest
-        self._samples.append(sample)
-        self.history.append(sample)
+        self.history.append((time.perf_counter() - self._begin_s, self.latest))
         for meter, history in zip(self._other_meters, self.beside, strict=True):
             history.append((time.perf_counter() - self._begin_s, meter.read()))
 

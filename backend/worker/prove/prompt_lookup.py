@@ -16,14 +16,8 @@ class DraftCounter:
     """Counts while it is entered, whatever the plan says; costs two additions a step, and nothing without lookups."""
 
     def __init__(self) -> None:
-        self.lookups = 0
+        self.lookups = self.draft_tokens = 0
         self.lengths: list[int] = []  # of the texts that were looked in
-        self.drafted: list[int] = []  # how many draft tokens each proposed
-
-    @property
-    def draft_tokens(self) -> int:
-        """Proposed by all lookups."""
-        return sum(self.drafted)
 
     def __enter__(self) -> "DraftCounter":
         self._original = PromptLookupCandidateGenerator.get_candidates
@@ -38,7 +32,7 @@ class DraftCounter:
             candidates = original(generator, input_ids, **kwargs)
             self.lookups += 1
             self.lengths.append(input_ids.shape[1])
-            self.drafted.append(candidates[0].shape[1] - input_ids.shape[1])
+            self.draft_tokens += candidates[0].shape[1] - input_ids.shape[1]
             return candidates
 
         return get_candidates
