@@ -22,7 +22,7 @@ SPARE_DISK_BYTES = 1 << 30
 
 
 def check_runs(limits: Limits) -> None:
-    """InputError where nothing is run."""
+    """InputError where the mode allows no runs."""
     if not limits.runs:
         raise InputError(NO_RUNS)
 
@@ -43,34 +43,34 @@ def check_allowed(
     check_model(request.model, limits)
     _check_lengths(request, limits)
     for name, checked in arms.items():
-        where = f"Arm {name}: " if len(arms) > 1 else ""
+        prefix = f"Arm {name}: " if len(arms) > 1 else ""
         weights = checked.memory.weights
         if limits.model_bytes is not None and weights > limits.model_bytes:
             raise InputError(
-                f"{where}{facts.label} has {_size(weights)} of weights, over the limit of "
+                f"{prefix}{facts.label} has {_size(weights)} of weights, over the limit of "
                 f"{_size(limits.model_bytes)} here. Choose a smaller model."
             )
-        most = worker_limit(limits, machine)
+        limit = worker_limit(limits, machine)
         if (
-            most is not None
+            limit is not None
             and machine.device == "cpu"
-            and checked.needed_bytes > (room := int(PREDICTED_SHARE * most))
+            and checked.needed_bytes > (room := int(PREDICTED_SHARE * limit))
         ):
             raise InputError(
-                f"{where}{facts.label} needs {_size(checked.needed_bytes)} of memory as predicted, over the limit of "
+                f"{prefix}{facts.label} needs {_size(checked.needed_bytes)} of memory as predicted, over the limit of "
                 f"{_size(room)} here. Choose a smaller model, batch or length."
             )
         load = checked.plan.load
-        unlisted = [load.attention or ""] * load.any_kernel + [one for _, one in load.kernels_mapping]
-        if unlisted and limits.mode != "local":
+        unknown_kernels = [load.attention or ""] * load.any_kernel + [kernel for _, kernel in load.kernels_mapping]
+        if unknown_kernels and limits.mode != "local":
             raise InputError(
-                f"{where}{_short(unlisted[0])} is a kernel of the Hub that tokendyno does not know. Such code runs "
-                "only where tokendyno serves its own user. Choose another."
+                f"{prefix}{_short(unknown_kernels[0])} is a kernel of the Hub that tokendyno does not know. Such code "
+                "runs only where tokendyno serves its own user. Choose another."
             )
         refused = [] if limits.hub_kernels else sorted(hub_kernels(checked, facts, machine) - set(limits.kernels))
         if refused:
             raise InputError(
-                f"{where}kernels from the Hub ({refused[0]}) are binaries, which this page does not download. Choose "
+                f"{prefix}kernels from the Hub ({refused[0]}) are binaries, which this page does not download. Choose "
                 "another attention, and kernels=off or kernels=local."
             )
 
@@ -94,17 +94,17 @@ def check_download(size: int, limits: Limits) -> None:
 
 def check_room(jobs: list[Job], waiting: int, visitor: Visitor, limits: Limits) -> None:
     """InputError if too many runs are open for one more of this visitor. `waiting`: how many of `jobs` are queued."""
-    own = sum(job.owner == visitor.owner for job in jobs)
-    if limits.open_runs is not None and own >= limits.open_runs:
+    owner_runs = sum(job.owner == visitor.owner for job in jobs)
+    if limits.open_runs is not None and owner_runs >= limits.open_runs:
         raise InputError(
-            f"{own} of your runs are queued or running, as many as a visitor may have here. Wait for one to end, or "
-            "stop one."
+            f"{owner_runs} of your runs are queued or running, as many as a visitor may have here. Wait for one to "
+            "end, or stop one."
         )
-    near = sum(bool(job.address) and job.address == visitor.address for job in jobs)
-    if limits.address_runs is not None and near >= limits.address_runs:
+    address_runs = sum(bool(job.address) and job.address == visitor.address for job in jobs)
+    if limits.address_runs is not None and address_runs >= limits.address_runs:
         raise InputError(
-            f"{near} runs from your network are queued or running, as many as there may be here. Wait for one to end, "
-            "then press Run again."
+            f"{address_runs} runs from your network are queued or running, as many as there may be here. Wait for one "
+            "to end, then press Run again."
         )
     if waiting >= limits.queued_runs:
         raise InputError(f"{waiting} runs are waiting already. Wait for one to end, then press Run again.")
@@ -112,28 +112,29 @@ def check_room(jobs: list[Job], waiting: int, visitor: Visitor, limits: Limits) 
 
 def hub_kernels(checked: Checked, facts: ModelFacts, machine: Machine) -> set[str]:
     """Repositories of the Hub whose compiled kernels this arm would load."""
-    load, found = checked.plan.load, set[str]()
+    load, repositories = checked.plan.load, set[str]()
     if load.attention is not None and "/" in load.attention:
-        found.add(load.attention.partition(":")[0])
+        repositories.add(load.attention.partition(":")[0])
     subject = subject_of(facts, machine, dict(checked.planned))
     if load.kernels == "hub":
-        found |= set(hub_kernel_repositories(subject))
+        repositories |= set(hub_kernel_repositories(subject))
     if runs_mxfp4(subject):
-        found.add(MXFP4_KERNELS)
-    return found
+        repositories.add(MXFP4_KERNELS)
+    return repositories
 
 
 def _check_lengths(request: Request, limits: Limits) -> None:
     work, traffic, quality = request.workload, request.traffic, request.quality
     if quality is not None:  # each text is read once by each arm, which then generates once
-        sizes = [len(one.text.encode()) for one in quality.texts]
+        sizes = [len(item.text.encode()) for item in quality.texts]
         prompts, outputs = [quality.context] * (len(sizes) + 1), [quality.positions] * (len(sizes) + 1)
     elif traffic is None:
         sizes = [len(work.prompt.encode())]
         prompts, outputs = [estimated(work)] * work.batch_size, [work.max_new_tokens] * work.batch_size
     else:
-        sizes = [len(one.prompt.encode()) for one in traffic.requests]
-        prompts, outputs = [one.tokens for one in traffic.requests], [one.max_new_tokens for one in traffic.requests]
+        sizes = [len(item.prompt.encode()) for item in traffic.requests]
+        prompts = [item.tokens for item in traffic.requests]
+        outputs = [item.max_new_tokens for item in traffic.requests]
     total = len(request.arms) * work.repeats * (sum(prompts) + sum(outputs))
     for name, value, most, advice in (
         ("bytes of prompts", sum(sizes), limits.prompt_bytes, "Shorten them."),

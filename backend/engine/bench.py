@@ -123,7 +123,7 @@ class Bench:
         """Cancel all runs, end all workers, and finish writing the history."""
         self._closing.set()
         with self._lock:
-            jobs, current = self._open(), self._current
+            jobs, current = self._open_jobs(), self._current
             self._turns.clear()
         for job in jobs:
             if job is current:
@@ -159,7 +159,7 @@ class Bench:
         """Whether folders and files of this machine may be named as models."""
         return self.limits.local_paths
 
-    def _open(self) -> list[Job]:
+    def _open_jobs(self) -> list[Job]:
         """Every run that is queued or running; the caller holds the lock."""
         return [*self._turns, *([self._current] if self._current else [])]
 
@@ -181,7 +181,7 @@ class Bench:
 
     def check(self, request: Request, machine: Machine | None = None) -> dict[str, Checked]:
         """Check each arm as on a machine (None: this one). InputError if the request cannot be understood."""
-        return self._judge(request, machine)[1]
+        return self._check_arms(request, machine)[1]
 
     def loaded_arms(self, arms: Mapping[str, Checked]) -> list[str]:
         """Of these arms, those whose worker is likely to be kept: it holds the model from an earlier run."""
@@ -195,7 +195,7 @@ class Bench:
         """Why a model cannot be loaded here now, and what to do; "" if nothing is known to prevent it."""
         return obstacle(facts, self.machine().hub_offline)
 
-    def _judge(self, request: Request, elsewhere: Machine | None = None) -> tuple[ModelFacts, dict[str, Checked]]:
+    def _check_arms(self, request: Request, elsewhere: Machine | None = None) -> tuple[ModelFacts, dict[str, Checked]]:
         facts, machine = self.facts(request.model), elsewhere or self.machine()
         freed_bytes = 0 if elsewhere else self.pool.freeable_bytes(memory_key(machine.device))
         work, arms = request.workload, {}
@@ -207,12 +207,16 @@ class Bench:
 
     def admitted(self, request: Request) -> tuple[ModelFacts, dict[str, Checked]]:
         """The model and each arm as they would run, the revision settled. InputError says why they cannot."""
-        require_kind(request)
+        for arm in request.arms:
+            if request.traffic is None and (kind := arm.choices.get("batching", "off")) != "off":
+                raise InputError(
+                    f"Arm {arm.name}: batching={kind} takes many requests. Use `tokendyno batch`, or set batching=off."
+                )
         check_runs(self.limits)
-        facts, arms = self._judge(request)
+        facts, arms = self._check_arms(request)
         if lacking := self.obstacle(facts):
             raise InputError(lacking)
-        if refused := [said for name, one in arms.items() if (said := one.refusal(name if len(arms) > 1 else ""))]:
+        if refused := [text for name, arm in arms.items() if (text := arm.refusal(name if len(arms) > 1 else ""))]:
             raise InputError(" ".join(refused))
         source = pinned(facts)
         check_download(download_bytes(source), self.limits)
@@ -224,7 +228,7 @@ class Bench:
         """Queue a run; returns its id. InputError says what is wrong. `fresh`: with new workers."""
         facts, arms = self.admitted(request)
         with self._lock:
-            check_room(self._open(), len(self._turns), visitor, self.limits)
+            check_room(self._open_jobs(), len(self._turns), visitor, self.limits)
             created = self.created(request, facts, arms, visitor.owner)
             run = self.runs.create(created)
             self._turns.add(Job(run, facts, arms, visitor.address, fresh))
@@ -232,8 +236,33 @@ class Bench:
         return run.id
 
     def created(self, request: Request, facts: ModelFacts, arms: dict[str, Checked], owner: str) -> Created:
-        """The first record of a run of arms that were admitted."""
-        return created_record(request, facts, arms, owner, self.machine(), self.pool.choose)
+        """The first record of a run of arms that were admitted: what each requests and what is planned for it."""
+        machine, planned = self.machine(), list[ArmPlanned]()
+        place = Place(machine.describe(), hardware.versions())
+        for arm in request.arms:
+            checked = arms[arm.name]
+            remark = self.pool.choose(checked.plan).remark
+            verdicts = [*checked.verdicts, *([Verdict("note", "arms", remark)] if remark else [])]
+            waits = wait_keys(checked.plan, request.workload, place)
+            choices = dict(checked.requested), dict(checked.planned)
+            planned.append(ArmPlanned(arm.name, *choices, verdicts, checked.memory.by_part(), waits))
+        if len(planned) == 2 and planned[0].planned == planned[1].planned:
+            same = planned[0].requested == planned[1].requested
+            what = "A and B are identical" if same else "A and B run the same plan on this model and machine"
+            planned[1].verdicts.append(Verdict("note", "arms", f"{what}; any difference is noise."))
+        return Created(
+            secrets.token_hex(RUN_ID_BYTES),
+            time.time(),
+            request,
+            planned,
+            facts.label,
+            facts.note,
+            machine.describe(),
+            machine.device,
+            owner,
+            "forward" if facts.kind == "encoder" else "token",
+            hardware.versions(),
+        )
 
     def cancel(self, run_id: str, visitor: Visitor = LOCAL_USER) -> bool:
         """Stop a run. False if it is unknown, has ended, or is not the visitor's own."""
@@ -328,55 +357,9 @@ def can_run(bench: Bench, entry: CatalogueEntry) -> bool:
         facts, arms = bench.facts(entry.name), bench.check(Request(entry.name, [ArmRequest("A")], Workload("?")))
     except InputError:
         return False
-    fetched = not entry.repo or not hub.lacking(entry.repo, facts.source.at)
-    barred = (entry.gated and not bench.limits.owner_token) or bench.machine().hub_offline
-    return not any(one.blocked for one in arms.values()) and (fetched or not barred)
-
-
-def created_record(
-    request: Request, facts: ModelFacts, arms: dict[str, Checked], owner: str, machine: Machine, choose: ChooseExecutor
-) -> Created:
-    """The first record of a run: what each arm requests and what is planned for it."""
-    planned, place = [], Place(machine.describe(), hardware.versions())
-    for arm in request.arms:
-        checked = arms[arm.name]
-        remark = choose(checked.plan).remark
-        verdicts = [*checked.verdicts, *([Verdict("note", "arms", remark)] if remark else [])]
-        waits = wait_keys(checked.plan, request.workload, place)
-        choices = dict(checked.requested), dict(checked.planned)
-        planned.append(ArmPlanned(arm.name, *choices, verdicts, checked.memory.by_part(), waits))
-    note_identical(planned)
-    return Created(
-        secrets.token_hex(RUN_ID_BYTES),
-        time.time(),
-        request,
-        planned,
-        facts.label,
-        facts.note,
-        machine.describe(),
-        machine.device,
-        owner,
-        "forward" if facts.kind == "encoder" else "token",
-        hardware.versions(),
-    )
-
-
-def note_identical(planned: list[ArmPlanned]) -> None:
-    """Say so where two arms run the same plan."""
-    if len(planned) == 2 and planned[0].planned == planned[1].planned:
-        alike = planned[0].requested == planned[1].requested
-        what = "A and B are identical" if alike else "A and B run the same plan on this model and machine"
-        planned[1].verdicts.append(Verdict("note", "arms", f"{what}; any difference is noise."))
-
-
-def require_kind(request: Request) -> None:
-    """InputError if an arm batches requests and there is only one prompt."""
-    for arm in request.arms:
-        kind = arm.choices.get("batching", "off")
-        if request.traffic is None and kind != "off":
-            raise InputError(
-                f"Arm {arm.name}: batching={kind} takes many requests. Use `tokendyno batch`, or set batching=off."
-            )
+    downloaded = not entry.repo or not hub.lacking(entry.repo, facts.source.at)
+    no_download = (entry.gated and not bench.limits.owner_token) or bench.machine().hub_offline
+    return not any(arm.blocked for arm in arms.values()) and (downloaded or not no_download)
 
 
 def _default_model_messages() -> list[str]:

@@ -123,7 +123,11 @@ class Conductor:
     def perform(self) -> None:
         """Run all arms, prove them, read texts. Raises Halt when the run ends early."""
         self._runs.expect(self._run.created)
-        peak_rates.measure_unknown_gpu(self._machine, self._log_preparation, self._job.cancelled.is_set)
+        peak_rates.measure_unknown_gpu(
+            self._machine,
+            lambda note: self._log(self._arms[0], Progress("start", "begin", 0.0, None, note)),
+            self._job.cancelled.is_set,
+        )
         self._together = self._fit_together()
         if self._together:
             for arm in self._arms:
@@ -162,8 +166,8 @@ class Conductor:
             spent_s += round_s
             if not self._decides or self._repeat + 1 < LEAST_PAIRS:
                 continue
-            found = self._run.comparison()
-            if spent_s + round_s > request.until_s or (found is not None and found.decided):
+            comparison = self._run.comparison()
+            if spent_s + round_s > request.until_s or (comparison is not None and comparison.decided):
                 break
         return spent_s
 
@@ -187,17 +191,17 @@ class Conductor:
         if positions < MIN_POSITIONS:
             return
         started = {name: arm.started for name, arm in run.arms.items() if arm.started is not None}
-        prompt = min(one.prompt_tokens for one in started.values())  # of several paddings the least: all pad alike
-        alike = prompt <= MOST_CONTEXT and request.workload.batch_size == 1
-        context = prompt if alike else reading.context
+        prompt = min(start.prompt_tokens for start in started.values())  # of several paddings the least: all pad alike
+        same_shapes = prompt <= MOST_CONTEXT and request.workload.batch_size == 1
+        context = prompt if same_shapes else reading.context
         quality = msgspec.structs.replace(reading, positions=positions, context=context)
         until_s = time.monotonic() + most_s
         with own_folder("run-", private_folder("distributions")) as folder, contextlib.suppress(OutOfTime):
             for index in range(len(quality.texts)):
                 begin_s = time.monotonic()
-                for arm, one in started.items():
+                for arm, start in started.items():
                     try:
-                        self._score(arm, quality, index, folder, one.places if alike else 0, until_s)
+                        self._score(arm, quality, index, folder, start.places if same_shapes else 0, until_s)
                     except Halt as halt:
                         if halt.status != "failed":
                             raise
@@ -336,10 +340,6 @@ class Conductor:
 
     # --- the log ----------------------------------------------------------------------------------
 
-    def _log_preparation(self, note: str) -> None:
-        """Report work that is done before any worker starts."""
-        self._log(self._arms[0], Progress("start", "begin", 0.0, None, note))
-
     def _log(self, arm: str, event: Event) -> None:
         if isinstance(event, Ready):
             return
@@ -347,5 +347,5 @@ class Conductor:
         if isinstance(event, Started) and not self._repeat:
             job, request = self._job, self._run.request
             copies = request.traffic is None and request.workload.temperature == 0
-            found = predict(arm, job.arms[arm], job.facts, self._machine, event, copies)
-            self._runs.append(self._run.id, found)
+            prediction = predict(arm, job.arms[arm], job.facts, self._machine, event, copies)
+            self._runs.append(self._run.id, prediction)

@@ -44,7 +44,6 @@ class Residue:
     running: bytes | None = None
 
     def begin(self, command: Generate) -> None:
-        """A run begins."""
         self.running = _key(command)
 
     def refused(self) -> None:
@@ -174,7 +173,6 @@ class WorkerPool:
             worker.executor.end()
 
     def end_slots(self) -> None:
-        """End the workers of all slots."""
         for slot in list(self.slots):
             self.drop(slot)
 
@@ -198,7 +196,7 @@ class WorkerPool:
                 if not worker.ready:
                     self._start_failures += 1
                 self.spares = [spare for spare in self.spares if spare is not worker]
-                lost = [slot for slot, taken in self.slots.items() if taken is worker]
+                lost = [slot for slot, slot_worker in self.slots.items() if slot_worker is worker]
                 for slot in lost:
                     self.drop(slot)
                 return lost

@@ -67,15 +67,15 @@ def predict(
 def _prefill(
     checked: Checked, facts: ModelFacts, setup: Setup, started: Started, rates: PeakRates
 ) -> PrefillBound | None:
-    """Of a single prompt: those of many requests differ."""
+    """The bound of the pass over a single prompt; None for many requests, whose prompts differ."""
     if checked.plan.generate.batch.kind != "off":
         return None
     copies = replace(setup, alike=True)  # whatever is drawn after them
-    found = prefill_bound(facts, copies, started.prompt_tokens, started.batch_size, rates)
-    if found is None:
+    prefill = prefill_bound(facts, copies, started.prompt_tokens, started.batch_size, rates)
+    if prefill is None:
         return None
     return PrefillBound(
-        found.seconds, found.limited_by, f"{roofline.work(found, rates)} at {roofline.basis(found, rates)}"
+        prefill.seconds, prefill.limited_by, f"{roofline.work(prefill, rates)} at {roofline.basis(prefill, rates)}"
     )
 
 
@@ -123,4 +123,4 @@ def tokens_of_arm(request: Request) -> int:
         return (len(request.quality.texts) + 1) * request.quality.positions
     if request.traffic is None:
         return request.workload.max_new_tokens
-    return sum(one.max_new_tokens for one in request.traffic.requests)
+    return sum(item.max_new_tokens for item in request.traffic.requests)

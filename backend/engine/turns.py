@@ -66,7 +66,6 @@ class Turns:
         return None
 
     def clear(self) -> None:
-        """Nothing waits any more."""
         self._queues.clear()
 
 
@@ -74,20 +73,20 @@ class Pace:
     """How long runs took, and how long others will: by their tokens for a model that has run, else like any run."""
 
     def __init__(self) -> None:
-        self._known: deque[tuple[str, int, float]] = deque(maxlen=KNOWN_RUNS)
+        self._runs: deque[tuple[str, int, float]] = deque(maxlen=KNOWN_RUNS)
 
     def note(self, request: Request, seconds: float) -> None:
         """A run was finished in so many seconds."""
-        self._known.append((request.model, work_of(request), seconds))
+        self._runs.append((request.model, work_of(request), seconds))
 
     def expected_s(self, request: Request) -> float | None:
         """Seconds that a run will take; None while nothing is known."""
-        if not self._known:
+        if not self._runs:
             return None
-        rates = [seconds / work for model, work, seconds in self._known if model == request.model]
+        rates = [seconds / work for model, work, seconds in self._runs if model == request.model]
         if rates:
             return statistics.median(rates) * work_of(request)
-        return statistics.median(seconds for _, _, seconds in self._known)
+        return statistics.median(seconds for _, _, seconds in self._runs)
 
 
 def place_of(run_id: str, current: Job | None, turns: Turns, pace: Pace, now_s: float) -> QueuePlace | None:
@@ -95,9 +94,9 @@ def place_of(run_id: str, current: Job | None, turns: Turns, pace: Pace, now_s: 
     before = list(itertools.takewhile(lambda job: job.id != run_id, turns))
     if len(before) == len(turns):
         return None
-    ahead = [pace.expected_s(job.request) for job in before]
+    expected_s = [pace.expected_s(job.request) for job in before]
     if current is not None:
         whole_s = pace.expected_s(current.request)
-        ahead.append(None if whole_s is None else max(0.0, whole_s - (now_s - current.begin_s)))
-    known = [seconds for seconds in ahead if seconds is not None]
-    return QueuePlace(len(ahead), sum(known) if len(known) == len(ahead) else None)
+        expected_s.append(None if whole_s is None else max(0.0, whole_s - (now_s - current.begin_s)))
+    known = [seconds for seconds in expected_s if seconds is not None]
+    return QueuePlace(len(expected_s), sum(known) if len(known) == len(expected_s) else None)

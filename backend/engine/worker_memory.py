@@ -61,20 +61,20 @@ class MemoryWatch:
 
 
 def _family_of(executor: Executor) -> set[psutil.Process]:
-    found = set[psutil.Process]()
+    family = set[psutil.Process]()
     for pid in executor.pids:
         with contextlib.suppress(psutil.Error):
-            one = psutil.Process(pid)
-            found |= {one, *one.children(recursive=True)}
-    return found
+            process = psutil.Process(pid)
+            family |= {process, *process.children(recursive=True)}
+    return family
 
 
 def _sum(family: set[psutil.Process], bytes_of: Callable[[psutil.Process], int]) -> int:
-    found = 0
-    for one in family:
+    total = 0
+    for process in family:
         with contextlib.suppress(psutil.Error):  # it has ended
-            found += bytes_of(one)
-    return found
+            total += bytes_of(process)
+    return total
 
 
 def _resident_bytes(process: psutil.Process) -> int:

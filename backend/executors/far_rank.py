@@ -25,8 +25,8 @@ def hello_of(facts: ModelFacts | None, problem: str = "") -> Hello:
         source, files = pinned(facts), list[tuple[str, int]]()
         if source.path and (folder := Path(source.path)).is_dir():
             files = sorted((file.name, file.stat().st_size) for file in folder.iterdir() if file.is_file())
-        known = msgspec.structs.replace(source, path=""), facts.matrices, files
-        model = hashlib.sha256(repr(known).encode()).hexdigest()[:16]
+        identity = msgspec.structs.replace(source, path=""), facts.matrices, files
+        model = hashlib.sha256(repr(identity).encode()).hexdigest()[:16]
     return Hello(versions, device, model, problem)
 
 
@@ -40,8 +40,8 @@ def share_of(model: str, models_dir: Path | None) -> Share:
     except InputError as error:
         problem = str(error)
     if ranks > machine.devices:
-        what = "GPU" if machine.gpus else "CPU core"
-        problem = f"It has {machine.devices} {what}{'s' * (machine.devices != 1)} for {ranks} ranks."
+        device = "GPU" if machine.gpus else "CPU core"
+        problem = f"It has {machine.devices} {device}{'s' * (machine.devices != 1)} for {ranks} ranks."
     return Share(
         ranks,
         int(os.environ["WORLD_SIZE"]) // ranks,

@@ -126,18 +126,18 @@ class Forked:
     def __init__(self, template: Template) -> None:
         self.pid: int | None = None
         self.note = self.failure = ""
-        (their_in, our_in), (our_out, their_out), (our_err, their_err) = (os.pipe() for _ in range(3))
-        self.stdin: IO[bytes] = os.fdopen(our_in, "wb")
-        self.stdout: IO[bytes] = os.fdopen(our_out, "rb")
-        self.stderr: IO[bytes] = os.fdopen(our_err, "rb")
-        self._child_ends = [their_in, their_out, their_err]
+        (child_in, parent_in), (parent_out, child_out), (parent_err, child_err) = (os.pipe() for _ in range(3))
+        self.stdin: IO[bytes] = os.fdopen(parent_in, "wb")
+        self.stdout: IO[bytes] = os.fdopen(parent_out, "rb")
+        self.stderr: IO[bytes] = os.fdopen(parent_err, "rb")
+        self._child_ends = [child_in, child_out, child_err]
         self._template, self._abandoned = template, False
         self._popen: subprocess.Popen[bytes] | None = None
         self.requested = template.ask(self, environment(), self._child_ends)
         if not self.requested:
-            self._close_theirs()
-            for ours in (self.stdin, self.stdout, self.stderr):
-                ours.close()
+            self._close_child_ends()
+            for stream in (self.stdin, self.stdout, self.stderr):
+                stream.close()
 
     def abandon(self) -> bool:
         """Do without it, if it is not born yet: it ends as soon as it is, with its standard input."""
@@ -159,7 +159,7 @@ class Forked:
                 template.changed.wait_for(lambda: self.pid is not None or self._abandoned or template.trouble)
                 if self.pid is None and not self._abandoned:
                     self._start_unforked()
-                self._close_theirs()
+                self._close_child_ends()
             while (code := self._code()) is None:
                 left_s = until_s - time.monotonic()
                 if left_s <= 0:
@@ -190,7 +190,7 @@ class Forked:
         except OSError as error:
             self.failure = f"The worker process could not be started ({error.strerror or error})."
 
-    def _close_theirs(self) -> None:
+    def _close_child_ends(self) -> None:
         while self._child_ends:
             os.close(self._child_ends.pop())
 

@@ -77,7 +77,7 @@ _compiling: "weakref.ref[InProcessModel] | None" = None
 
 
 class InProcessModel:
-    """One loaded model with its runner. Any thread may call; what it asks for waits for what was asked before."""
+    """One loaded model with its course. Any thread may call; what it asks for waits for what was asked before."""
 
     def __init__(self, created: Created, checked: Checked, facts: ModelFacts, machine: Machine) -> None:
         self.created, self.checked, self.facts, self._machine = created, checked, facts, machine
@@ -96,7 +96,7 @@ class InProcessModel:
 
     def load(self) -> "Future[None]":
         """Begin to load; `run` has its progress. The answer raises InputError or RunFailed."""
-        return self._do(self._load)
+        return self._submit(self._load)
 
     @property
     def loaded(self) -> "LoadedModel":
@@ -114,16 +114,16 @@ class InProcessModel:
     def tell(
         self,
         job: Generate,
-        tell_one: "Callable[[Token], object]",
+        take: "Callable[[Token], object]",
         stop: Callable[[], bool],
         ends: Collection[int],
         likely: int,
     ) -> "Future[None]":
-        """Generate, and tell each token. `ends`: further ids after which to stop; `likely`: how many to tell."""
+        """Generate; `take` takes each token, `ends` and `likely` are those of `streaming.stream`."""
         if (texts := self._texts) is not None:
             from tokendyno.backend.worker.runners.texts import Text
 
-            text = Text(job, tell_one, stop, {*ends, *(() if job.ignore_eos else self.loaded.eos)})
+            text = Text(job, take, stop, {*ends, *(() if job.ignore_eos else self.loaded.eos)})
             if texts.join(text):
                 _THREAD.submit(lambda: self._work_at(texts))
             return text.done
@@ -134,9 +134,9 @@ class InProcessModel:
         def generate() -> None:
             from tokendyno.backend.worker.runners.streaming import stream
 
-            stream(self._ready().take_runner(job.plan), job, tell_one, ending, ends, likely)
+            stream(self._ready().take_runner(job.plan), job, take, ending, ends, likely)
 
-        return self._do(generate)
+        return self._submit(generate)
 
     def text_ids(self, text: str) -> list[int]:
         """The tokens of a text. InputError where the tokenizer fails on it."""
@@ -170,16 +170,16 @@ class InProcessModel:
             self.run.append(Ended(self.run.elapsed_s, "done"))
             return self.run
 
-        return self._do(measured)
+        return self._submit(measured)
 
     def close(self) -> None:
         """Free the model, after what was asked before."""
         if self._worker is not None:
-            self._do(self._free).result()
+            self._submit(self._free).result()
 
     # --- the model's thread -----------------------------------------------------------------------
 
-    def _do(self, work: Callable[[], T]) -> "Future[T]":
+    def _submit(self, work: Callable[[], T]) -> "Future[T]":
         return _THREAD.submit(lambda: self._explained(work))
 
     def _explained(self, work: Callable[[], T]) -> T:
@@ -271,12 +271,12 @@ class InProcessModel:
 
 def require_in_process(checked: Checked, facts: ModelFacts) -> None:
     """InputError where one process, which is somebody else's too, cannot carry out the arm."""
-    shared = checked.plan.load.parallel
+    parallel = checked.plan.load.parallel
     if facts.kind == "encoder":
         raise InputError(f"{facts.no_tokens}: it generates no tokens. Measure it with td.run, or load a decoder.")
-    if shared.ranks > 1:
+    if parallel.ranks > 1:
         raise InputError(
-            f"parallel={checked.planned['parallel']} runs {shared.ranks} processes, and td.load has this one. "
+            f"parallel={checked.planned['parallel']} runs {parallel.ranks} processes, and td.load has this one. "
             "Measure it with td.run, leave parallel out, or take parallel=device-map-2, which is one process."
         )
 

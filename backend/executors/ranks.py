@@ -39,10 +39,10 @@ class RankGroup(WorkerProcess):
     @property
     def resident_bytes(self) -> Mapping[int, int]:
         """Resident host memory of all of them."""
-        found = 0
         with contextlib.suppress(psutil.Error):
-            found = sum(int(one.memory_info().rss) for one in (psutil.Process(self.pid), *self._members()))
-        return {HOST: found} if found else {}
+            processes = psutil.Process(self.pid), *self._members()
+            return {HOST: sum(int(process.memory_info().rss) for process in processes)}
+        return {}
 
     def end(self) -> None:
         """End the launcher and every rank; returns when all are gone, and their memory with them."""
@@ -58,14 +58,14 @@ class RankGroup(WorkerProcess):
     def _members(self) -> list[psutil.Process]:
         """The ranks: children of the launcher that lead a session, which its own guard does not."""
         with contextlib.suppress(psutil.Error):
-            return [one for one in psutil.Process(self.pid).children() if _leads_a_group(one.pid)]
+            return [child for child in psutil.Process(self.pid).children() if _leads_a_group(child.pid)]
         return []
 
     def _cause(self, code: int) -> str:
         """The launcher's own last line, where it has written one."""
-        own = [text for text in self._stderr_tail if text.startswith(("Rank ", "Ranks ", "The ranks "))]
-        if own:
-            return own[-1] + self._abort_reason(own[-1])
+        sentences = [line for line in self._stderr_tail if line.startswith(("Rank ", "Ranks ", "The ranks "))]
+        if sentences:
+            return sentences[-1] + self._abort_reason(sentences[-1])
         return super()._cause(code).replace("The worker process", "The launcher of the ranks")
 
 

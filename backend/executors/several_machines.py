@@ -54,17 +54,17 @@ def parse_endpoint(text: str) -> Endpoint:
 def interface_to(endpoint: Endpoint) -> str:
     """The network interface of this machine from which an endpoint is reached; "" where none is known."""
     try:
-        family, *_, address = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_DGRAM)[0]
+        family, *_, destination = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect(address)  # chooses a route, and sends nothing
+            probe.connect(destination)  # chooses a route, and sends nothing
             own = ipaddress.ip_address(str(probe.getsockname()[0]).partition("%")[0])
     except OSError:
         return ""
     for name, addresses in psutil.net_if_addrs().items():
-        for one in addresses:
+        for listed in addresses:
             with contextlib.suppress(ValueError):  # a hardware address
-                listed = ipaddress.ip_address(one.address.partition("%")[0])
-                if listed == own or (listed.is_loopback and own.is_loopback):
+                address = ipaddress.ip_address(listed.address.partition("%")[0])
+                if address == own or (address.is_loopback and own.is_loopback):
                     return str(name)
     return ""
 
@@ -80,10 +80,10 @@ class Machines:
 
     def torchrun_lines(self, model: str, models_dir: Path | None) -> Sequence[str]:
         """What is typed on each of the others."""
-        what = shlex.join([model, *(["--models-dir", str(models_dir)] if models_dir else [])])
+        arguments = shlex.join([model, *(["--models-dir", str(models_dir)] if models_dir else [])])
         return [
             f"torchrun --nnodes {self.hosts} --node-rank {host} --nproc-per-node {self.ranks} "
-            f"--rdzv-endpoint {shlex.quote(str(self.endpoint))} -m {FAR_RANK} {what}"
+            f"--rdzv-endpoint {shlex.quote(str(self.endpoint))} -m {FAR_RANK} {arguments}"
             for host in range(1, self.hosts)
         ]
 

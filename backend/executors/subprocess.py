@@ -21,6 +21,7 @@ from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.messages import Command, decode_event, encode
 from tokendyno.backend.paths import private_folder, remove_scratch
 from tokendyno.backend.redact import redact
+from tokendyno.backend.worker.process import killed_by
 
 
 def worker_variables() -> dict[str, str]:
@@ -34,8 +35,7 @@ def worker_variables() -> dict[str, str]:
 
 def environment() -> dict[str, str]:
     """The environment of a worker process. OMP_WAIT_POLICY: spinning threads would take time from the browser."""
-    more = {**import_variables(), "PYTHONUNBUFFERED": "1", **worker_variables()}
-    return {**os.environ, **more}
+    return {**os.environ, **import_variables(), "PYTHONUNBUFFERED": "1", **worker_variables()}
 
 
 ABORTS = ("what(): ", "terminate called", "Fatal Python error", "Assertion ")
@@ -113,7 +113,7 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """The process's id. Only where there is one by now."""
+        """The process's id, where there is a process by now."""
         assert self._process.pid is not None
         return self._process.pid
 
@@ -190,16 +190,15 @@ class WorkerProcess:
             self._inbox.put(Letter(self, Died(self._cause(code))))
 
     def _abort_reason(self, ended: str) -> str:
-        """What was said on standard error by whom nothing but SIGABRT was left, if that is how it `ended`."""
+        """What a process that `ended` with SIGABRT said on standard error before; "" for any other end."""
         if "SIGABRT" not in ended:
             return ""
-        reason = next((text for text in reversed(self._stderr_tail) if any(one in text for one in ABORTS)), "")
+        reason = next((text for text in reversed(self._stderr_tail) if any(mark in text for mark in ABORTS)), "")
         return f" It said: {reason.strip()[:300]}" if reason else ""
 
     def _cause(self, code: int) -> str:
         if code < 0:
-            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-            hint = " (often because the system ran out of memory)" if name == "SIGKILL" else ""
-            return f"The worker process was killed by {name}{hint}.{self._abort_reason(name)}"
+            ended = killed_by(code)
+            return f"The worker process {ended}.{self._abort_reason(ended)}"
         last = last_words(self._stderr_tail)
         return f"The worker process exited with code {code}." + (f" Last line on stderr: {last}" if last else "")

@@ -61,17 +61,17 @@ class Broken(Exception):
 
 
 class TrialProcess:
-    """One such process, with `more` variables in its environment and `without` others. Any thread may end it."""
+    """One such process, with these `variables` in its environment and `without` others. Any thread may end it."""
 
-    def __init__(self, task: bytes, more: Mapping[str, str], without: tuple[str, ...] = ()) -> None:
-        own = {name: value for name, value in environment().items() if name not in without}
+    def __init__(self, task: bytes, variables: Mapping[str, str], without: tuple[str, ...] = ()) -> None:
+        inherited = {name: value for name, value in environment().items() if name not in without}
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115, closed with the process
         self._process = subprocess.Popen(
             python_command("tokendyno.backend.executors.trial_process", str(os.getpid())),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            env={**own, **more},
+            env={**inherited, **variables},
             start_new_session=True,
         )
         self._task = task

@@ -104,11 +104,11 @@ def carry_out(pipe: str, expected_s: float) -> Iterator[list[bytes]]:
     threading.Thread(target=work, name="worker", daemon=True).start()
     over = False
     while not over:
-        taken = [events.get()]
-        while len(taken) < MOST_EVENTS and not events.empty():
-            taken.append(events.get())
-        over = None in taken  # it is the last
-        yield [line for line in taken if line is not None]
+        batch = [events.get()]
+        while len(batch) < MOST_EVENTS and not events.empty():
+            batch.append(events.get())
+        over = None in batch  # it is the last
+        yield [line for line in batch if line is not None]
 
 
 class Line:
@@ -155,15 +155,15 @@ class Line:
         deadline_s = time.monotonic() + OPEN_S
         while True:
             try:
-                found = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+                fd = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
                 break
             except OSError as error:
                 if error.errno != errno.ENXIO or time.monotonic() > deadline_s:
                     raise
                 time.sleep(0.01)
-        os.set_blocking(found, True)
+        os.set_blocking(fd, True)
         with self._lock:
-            self._pipe = found
+            self._pipe = fd
             self._write()
             if self.closed:
                 self._hang_up()
@@ -257,9 +257,9 @@ class EndedEarly(Exception):
     """The platform ended a call, or never began it."""
 
     def __init__(self, line: Line, error: Exception) -> None:
-        asked_s = call_s("", line.first.expected_s)
+        requested_s = call_s("", line.first.expected_s)
         reason = str(getattr(error, "message", error)).rstrip(".")
-        super().__init__(f"ZeroGPU ended the call, which had asked for {asked_s:.0f} s: {reason}.")
+        super().__init__(f"ZeroGPU ended the call, which had asked for {requested_s:.0f} s: {reason}.")
 
 
 ZERO_GPU = ExecutorKind(

@@ -49,26 +49,26 @@ def measure(device: str, most_bytes: int | None = None) -> dict[str, object]:
     }
 
 
-def _seconds(act: Callable[[], object], device: str) -> float:
-    """Of one call: CUDA events on a GPU, which leave out launching; the host clock on a CPU."""
+def _seconds(call: Callable[[], object], device: str) -> float:
+    """Seconds of one call: by CUDA events on a GPU, which leave out launching; by the host clock on a CPU."""
     for _ in range(WARM_UP):
-        act()
+        call()
     if device == "cpu":
-        taken = []
+        times_s = []
         for _ in range(REPEATS[device]):
             begin_s = time.perf_counter()
-            act()
-            taken.append(time.perf_counter() - begin_s)
-        return min(taken)
+            call()
+            times_s.append(time.perf_counter() - begin_s)
+        return min(times_s)
     events = [torch.cuda.Event(enable_timing=True) for _ in range(REPEATS[device] + 1)]
     torch.cuda.synchronize()
     events[0].record()
     for event in events[1:]:
-        act()
+        call()
         event.record()
     torch.cuda.synchronize()
-    taken = [float(a.elapsed_time(b)) / 1e3 for a, b in itertools.pairwise(events)]
-    return statistics.median(taken)
+    times_s = [float(a.elapsed_time(b)) / 1e3 for a, b in itertools.pairwise(events)]
+    return statistics.median(times_s)
 
 
 def _room_bytes(device: str) -> int:
@@ -98,12 +98,12 @@ FORMAT_REPEATS = 5
 def format_ratios() -> list[dict[str, float]]:
     """Fields of `tokendyno.backend.hardware.number_formats.FormatTime`. One thread computes from then on."""
     torch.set_num_threads(1)
-    found = []
+    times = []
     for weight_bytes, side in SIZES:
         with torch.inference_mode():
             ratios = _ratios(weight_bytes // (2 * side * side), side)
-        found += [{"weight_bytes": weight_bytes, "rows": rows, "ratio": ratio} for rows, ratio in ratios.items()]
-    return found
+        times += [{"weight_bytes": weight_bytes, "rows": rows, "ratio": ratio} for rows, ratio in ratios.items()]
+    return times
 
 
 def _ratios(count: int, side: int) -> dict[int, float]:
@@ -112,15 +112,15 @@ def _ratios(count: int, side: int) -> dict[int, float]:
     weights = {dtype: [torch.ones(side, side, dtype=dtype) for _ in range(count)] for dtype in formats}
     ratios = {}
     for rows in ROWS:
-        taken: dict[torch.dtype, list[float]] = {dtype: [] for dtype in formats}
+        times_s: dict[torch.dtype, list[float]] = {dtype: [] for dtype in formats}
         for _ in range(FORMAT_REPEATS + 1):
             for dtype in formats:
                 x = torch.ones(rows, side, dtype=dtype)
                 begin_s = time.process_time()
                 for weight in weights[dtype]:
                     torch.nn.functional.linear(x, weight)
-                taken[dtype].append(time.process_time() - begin_s)
-        bfloat16_s, float32_s = (statistics.median(taken[dtype][1:]) for dtype in formats)
+                times_s[dtype].append(time.process_time() - begin_s)
+        bfloat16_s, float32_s = (statistics.median(times_s[dtype][1:]) for dtype in formats)
         ratios[rows] = bfloat16_s / float32_s
     return ratios
 

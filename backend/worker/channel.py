@@ -7,8 +7,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from contextlib import contextmanager
 
 from tokendyno.backend.messages import (
     Amount,
@@ -27,20 +26,10 @@ from tokendyno.backend.messages import (
 )
 
 
-class Channel(Protocol):
-    """Takes a worker's events, from any thread, in order. `phase`: the latest phase, for errors."""
-
-    phase: PhaseName
-
-    def send(self, event: Event) -> None: ...
-
-    def phasing(self, phase: PhaseName, note: str = "") -> AbstractContextManager["Steps"]: ...
-
-
 class Steps:
     """Progress within one phase."""
 
-    def __init__(self, channel: Channel, phase: PhaseName) -> None:
+    def __init__(self, channel: "Channel", phase: PhaseName) -> None:
         self._channel, self._phase, self._begin_s = channel, phase, time.perf_counter()
 
     @property
@@ -53,8 +42,8 @@ class Steps:
         self._channel.send(Progress(self._phase, "step", self.seconds, fraction, note, amount))
 
 
-class _Phases(ABC):
-    """What all channels share: the phase."""
+class Channel(ABC):
+    """Takes a worker's events, from any thread, in order. `phase`: the latest phase, for errors."""
 
     def __init__(self) -> None:
         self.phase: PhaseName = "start"
@@ -72,7 +61,7 @@ class _Phases(ABC):
         self.send(Progress(phase, "end", steps.seconds, 1.0))
 
 
-class PipeChannel(_Phases):
+class PipeChannel(Channel):
     """Writes each event to a file descriptor as one JSON line. `broken` is called when nobody reads any more."""
 
     def __init__(self, fd: int, broken: Callable[[], object]) -> None:
@@ -91,7 +80,7 @@ class PipeChannel(_Phases):
                 self._broken()
 
 
-class QueueChannel(_Phases):
+class QueueChannel(Channel):
     """Hands each event to `put` as it is, for a receiver in the same process."""
 
     def __init__(self, put: Callable[[Event], object]) -> None:
@@ -118,20 +107,20 @@ class Commands:
         self.cancelled = threading.Event()
         self._queue: queue.SimpleQueue[tuple[int, Work] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._put = self._cancelled_up_to = 0  # numbers of the newest one, and of the newest cancelled
+        self._newest = self._cancelled_up_to = 0  # numbers of the newest Generate or Score, and of the newest cancelled
 
     def put(self, command: Command) -> None:
         """Add a command. Only a Cancel takes effect before the commands ahead of it are done."""
         match command:
             case Cancel():
                 with self._lock:
-                    self._cancelled_up_to = self._put
+                    self._cancelled_up_to = self._newest
                     self.cancelled.set()
             case Shutdown():
                 self.close()
             case Load() | Generate() | Prove() | Probe() | Score():
-                self._put += isinstance(command, Generate | Score)
-                self._queue.put((self._put, command))
+                self._newest += isinstance(command, Generate | Score)
+                self._queue.put((self._newest, command))
 
     def close(self) -> None:
         """No more commands: iteration ends after those that were put."""
@@ -146,8 +135,8 @@ class Commands:
         self.close()
 
     def __iter__(self) -> Iterator[Work]:
-        while (taken := self._queue.get()) is not None:
-            number, command = taken
+        while (entry := self._queue.get()) is not None:
+            number, command = entry
             if isinstance(command, Generate | Score):
                 with self._lock:
                     (self.cancelled.set if number <= self._cancelled_up_to else self.cancelled.clear)()

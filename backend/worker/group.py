@@ -56,5 +56,4 @@ def join(group: Group) -> None:
 
 
 def own_group() -> Group:
-    """The group of this process."""
     return _own

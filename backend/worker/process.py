@@ -1,4 +1,4 @@
-"""What a worker's process is: tied to its parent, with a settled heap, and with no imports but those that it needs.
+"""How a worker's process is set up: tied to its parent, with a settled heap, and without imports that it never needs.
 
 No worker process outlives its parent, and none of its children outlives the worker. The parent's death is noticed by
 the kernel's parent-death signal, and by the end of the command pipe, which a worker reads and its guard watches: the
@@ -61,6 +61,13 @@ def guard_group(commands: int | None = None) -> None:
         ends.register(commands, 0)
     ends.poll()
     os.killpg(0, signal.SIGKILL)
+
+
+def killed_by(code: int) -> str:
+    """How a process with this negative exit code ended, as the end of a sentence."""
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    hint = " (often because the system ran out of memory)" if name == "SIGKILL" else ""
+    return f"was killed by {name}{hint}"
 
 
 # --- the heap ------------------------------------------------------------------------------------

@@ -41,13 +41,13 @@ IMPORT_S = time.perf_counter() - _BEGIN_S
 
 
 class Worker:
-    """At most one loaded model, and the runner of its latest run. model: None while none is loaded."""
+    """At most one loaded model, and the course of its latest run. model: None while none is loaded."""
 
     def __init__(self, channel: Channel, cancelled: threading.Event, shared_process: bool) -> None:
         self._channel, self._cancelled, self._shared_process = channel, cancelled, shared_process
         self.model: LoadedModel | None = None
-        self._runner: Course | None = None
-        self._key = ""
+        self._course: Course | None = None
+        self._load_key = ""
         self._weight_bytes = 0  # as loaded: bitsandbytes lays 4-bit weights out anew at a CPU's first step
 
     def carry_out(self, command: Work) -> None:
@@ -60,30 +60,30 @@ class Worker:
             case Score():
                 self.take_runner(command.plan).score(command)
             case Prove():
-                self._latest_runner().prove()
+                self._latest_course().prove()
             case Probe():
-                self._latest_runner().probe(command.token_ids)
+                self._latest_course().probe(command.token_ids)
 
-    def _latest_runner(self) -> Course:
-        if self._runner is None:
+    def _latest_course(self) -> Course:
+        if self._course is None:
             raise RuntimeError("A command that follows a Generate was sent before it")
-        return self._runner
+        return self._course
 
     def take_runner(self, plan: Plan, many: bool = False) -> Course:
-        """The runner of a plan, whose model is loaded. `many`: it serves many requests."""
-        if self.model is None or plan.load_key != self._key:
+        """The course of a plan, whose model is loaded. `many`: it serves many requests."""
+        if self.model is None or plan.load_key != self._load_key:
             raise RuntimeError("A run was requested before its Load")
-        self._runner = course_for(
-            self.model, plan, self._channel, self._cancelled, self._shared_process, self._runner, many
+        self._course = course_for(
+            self.model, plan, self._channel, self._cancelled, self._shared_process, self._course, many
         )
-        return self._runner
+        return self._course
 
     def _load(self, command: Load) -> None:
-        reused = self.model is not None and self._key == command.plan.load_key
+        reused = self.model is not None and self._load_key == command.plan.load_key
         if not reused:
-            self.model, self._runner, self._key = None, None, ""
+            self.model, self._course, self._load_key = None, None, ""
             self.model = load(command.plan.load, self._channel, command.expected_bytes)
-            self._key, self._weight_bytes = command.plan.load_key, self.model.weight_bytes
+            self._load_key, self._weight_bytes = command.plan.load_key, self.model.weight_bytes
             if command.plan.load.device == "cuda":
                 torch.cuda.empty_cache()  # memory that only the load needed would count as the run's
         assert self.model is not None
@@ -165,8 +165,8 @@ class Reports(logging.Handler):
     def listening(self) -> Iterator[None]:
         """Forget what was logged before, and listen: to the root, and to loggers that do not pass their records on."""
         self._texts.clear()
-        known = list(logging.root.manager.loggerDict.values())  # other threads add to it
-        named = [logger for logger in known if isinstance(logger, logging.Logger)]
+        registered = list(logging.root.manager.loggerDict.values())  # other threads add to it
+        named = [logger for logger in registered if isinstance(logger, logging.Logger)]
         loggers = [logging.root, *(logger for logger in named if not logger.propagate)]
         for logger in loggers:
             logger.addHandler(self)
@@ -177,7 +177,6 @@ class Reports(logging.Handler):
                 logger.removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Called by logging."""
         text = _essence(record.getMessage())
         if text and text not in self._texts:
             self._texts.append(text)

@@ -16,32 +16,33 @@ from tokendyno.backend.fit.sharding import ShardRequest, ShardRow
 _EXPERTS = re.compile(r"\bexperts\b")
 
 
-def rows(wanted: ShardRequest) -> list[ShardRow]:
+def rows(request: ShardRequest) -> list[ShardRow]:
     """The parameters of the first rank, those that differ only in the number of their layer together."""
     from transformers.distributed.tensor_parallel import apply_tensor_parallelism, resolve_parallel_plans
 
     from tokendyno.backend.worker.load.parallel import distributed_config
     from tokendyno.backend.worker.load.random_weights import empty_model
+    from tokendyno.backend.worker.prove.tensor_bytes import local_part
 
-    whole = empty_model(wanted.config_json, wanted.dtype, None)
-    split = empty_model(wanted.config_json, wanted.dtype, None)
-    config = distributed_config(split.config.model_type, wanted.tensor, wanted.expert)
+    whole = empty_model(request.config_json, request.dtype, None)
+    split = empty_model(request.config_json, request.dtype, None)
+    config = distributed_config(split.config.model_type, request.tensor, request.expert)
     plans = [plan for plan in resolve_parallel_plans(split, config) if plan]
     if not plans:
         raise ValueError(f"it has no parallel plan for {split.config.model_type}.")
-    mesh = _mesh(wanted.tensor)
+    mesh = _mesh(request.tensor)
     for plan in plans:
         apply_tensor_parallelism(split, mesh, plan)
     split.tie_weights()
-    found: dict[tuple[str, str, tuple[int, ...], tuple[int, ...]], list[int]] = {}
-    shapes = {name: tuple(one.shape) for name, one in whole.named_parameters()}
-    for name, one in split.named_parameters():
-        local = one.to_local() if hasattr(one, "to_local") else one
-        pattern = re.sub(r"\.\d+\.", ".*.", name)
-        key = pattern, _how(name, one, shapes[name]), shapes[name], tuple(local.shape)
-        found.setdefault(key, []).append(int(local.nbytes))
+    groups: dict[tuple[str, str, tuple[int, ...], tuple[int, ...]], list[int]] = {}
+    shapes = {name: tuple(parameter.shape) for name, parameter in whole.named_parameters()}
+    for name, parameter in split.named_parameters():
+        local, shape = local_part(parameter), shapes[name]
+        part = tuple(local.shape)
+        key = re.sub(r"\.\d+\.", ".*.", name), _how(name, part, shape), shape, part
+        groups.setdefault(key, []).append(int(local.nbytes))
     return [
-        ShardRow(name, len(sizes), how, shape, part, sum(sizes)) for (name, how, shape, part), sizes in found.items()
+        ShardRow(name, len(sizes), how, shape, part, sum(sizes)) for (name, how, shape, part), sizes in groups.items()
     ]
 
 
@@ -55,10 +56,9 @@ def _mesh(ranks: int) -> Any:
     return init_device_mesh("cpu", (ranks,), mesh_dim_names=("tp",))
 
 
-def _how(name: str, parameter: Any, whole: tuple[int, ...]) -> str:
-    """Which part a rank has, by the dimension that is smaller in it."""
-    local = tuple(parameter.to_local().shape) if hasattr(parameter, "to_local") else tuple(parameter.shape)
-    smaller = [dim for dim, (part, size) in enumerate(zip(local, whole, strict=True)) if part < size]
+def _how(name: str, part: tuple[int, ...], whole: tuple[int, ...]) -> str:
+    """Which part of a parameter a rank has, by the dimension that is smaller in it. Takes both shapes."""
+    smaller = [dim for dim, (size, whole_size) in enumerate(zip(part, whole, strict=True)) if size < whole_size]
     if not smaller:
         return "replicated"
     (dim,) = smaller
@@ -76,9 +76,9 @@ def _how(name: str, parameter: Any, whole: tuple[int, ...]) -> str:
 def main() -> None:
     answers = os.dup(1)
     os.dup2(2, 1)  # libraries print
-    wanted = msgspec.json.decode(sys.stdin.buffer.read(), type=ShardRequest)
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=ShardRequest)
     with os.fdopen(answers, "wb") as out:
-        out.write(msgspec.json.encode(rows(wanted)))
+        out.write(msgspec.json.encode(rows(request)))
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _why_not() -> str:
-    """Why no worker can be forked from here, as part of a sentence; "" if it can."""
+    """Why no worker can be forked from here, as a clause; "" if one can."""
     if len(os.listdir("/proc/self/task")) > 1 or threading.active_count() > 1:
         return "an imported package started a thread"
     with open("/proc/self/maps") as maps:
@@ -125,28 +125,28 @@ def _become_worker(env: dict[str, str], fds: list[int], begins: int, mapped: lis
 
 def _mapped() -> list[tuple[int, int]]:
     """Where files are mapped into this process's memory and present there: (address, bytes)."""
-    page, found = mmap.PAGESIZE, list[tuple[int, int]]()
+    page, ranges = mmap.PAGESIZE, list[tuple[int, int]]()
     with open("/proc/self/maps") as maps, open("/proc/self/pagemap", "rb", buffering=0) as pages:
         for line in maps:
-            place, rights, _, _, inode, *_ = line.split()
-            if inode == "0" or not rights.startswith("r"):
+            bounds, permissions, _, _, inode, *_ = line.split()
+            if inode == "0" or not permissions.startswith("r"):
                 continue
-            begin, end = (int(bound, 16) for bound in place.split("-"))
+            begin, end = (int(bound, 16) for bound in bounds.split("-"))
             pages.seek(begin // page * 8)
             for index, (entry,) in enumerate(struct.iter_unpack("=Q", pages.read((end - begin) // page * 8))):
-                at = begin + index * page
-                if entry >> 63 and found and sum(found[-1]) == at:
-                    found[-1] = (found[-1][0], found[-1][1] + page)
+                address = begin + index * page
+                if entry >> 63 and ranges and sum(ranges[-1]) == address:
+                    ranges[-1] = (ranges[-1][0], ranges[-1][1] + page)
                 elif entry >> 63:
-                    found.append((at, page))
-    return found
+                    ranges.append((address, page))
+    return ranges
 
 
-def _map_again(places: list[tuple[int, int]]) -> None:
+def _map_again(ranges: list[tuple[int, int]]) -> None:
     """Map what was mapped before the fork, which leaves that to the first use: it would count as memory of a run."""
     libc = ctypes.CDLL(None, use_errno=True)
-    for at, length in places:
-        libc.madvise(ctypes.c_void_p(at), ctypes.c_size_t(length), MADV_POPULATE_READ)
+    for address, length in ranges:
+        libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(length), MADV_POPULATE_READ)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,6 @@ def known_ids(model: Any) -> int:
 
 
 def scored_ids(model: Any) -> int:
-    """Logits of a token."""
+    """Logits for each position."""
     head = model.get_output_embeddings()
     return int(getattr(head, "out_features", 0) or head.weight.shape[0])

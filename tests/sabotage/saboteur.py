@@ -96,12 +96,14 @@ def tests_of(saboteurs: Sequence[Sabotage], *marks: pytest.MarkDecorator) -> tup
     first manner of each choice and the first control of each axis, for `tools/full` the others."""
     of_choices = {(one.axis, one.choice): one for one in reversed(saboteurs)}
     of_axes = {one.axis: one for one in reversed(saboteurs)}
+    of_arms = {one.arm: one for one in reversed(saboteurs)}
 
-    def case(one: Sabotage, name: str) -> Any:
-        costly = name == INTACT and not {"compile", "parallel"}.isdisjoint((one.axis, *one.beside))
+    def case(sabotage: Sabotage, name: str) -> Any:
+        costly = name == INTACT and not {"compile", "parallel"}.isdisjoint((sabotage.axis, *sabotage.beside))
         in_ci = of_axes.values() if name == INTACT else of_choices.values()
-        tier = "full" if one.tier == "slow" and (costly or one not in in_ci) else one.tier
-        return pytest.param(one, marks=[getattr(pytest.mark, tier), *marks], id=f"{one.axis}={one.choice}: {name}")
+        tier = "full" if sabotage.tier == "slow" and (costly or sabotage not in in_ci) else sabotage.tier
+        marked = [getattr(pytest.mark, tier), *marks]
+        return pytest.param(sabotage, marks=marked, id=f"{sabotage.axis}={sabotage.choice}: {name}")
 
     def test_sabotage_turns_a_row(sabotage: Sabotage) -> None:
         with sabotage.patch():
@@ -113,8 +115,8 @@ def tests_of(saboteurs: Sequence[Sabotage], *marks: pytest.MarkDecorator) -> tup
         rows = sabotage.ledger(own_process=sabotage.axis == "loading" and sabotage.tier == "gpu")
         assert not sabotage.is_caught(rows), rows
 
-    broken = [case(one, one.manner) for one in saboteurs]
-    intact = [case(one, INTACT) for one in {one.arm: one for one in reversed(saboteurs)}.values()]
+    broken = [case(saboteur, saboteur.manner) for saboteur in saboteurs]
+    intact = [case(saboteur, INTACT) for saboteur in of_arms.values()]
     return (
         pytest.mark.parametrize("sabotage", broken)(test_sabotage_turns_a_row),
         pytest.mark.parametrize("sabotage", intact)(test_the_control_is_verified),
@@ -144,9 +146,9 @@ def run_of(
     return run
 
 
-def ledger(choices: Mapping[str, str], model: str = "pocket", **more: Any) -> Ledger:
+def ledger(choices: Mapping[str, str], model: str = "pocket", **kwargs: Any) -> Ledger:
     """The ledger of such a run, by axis."""
-    return {row.finding.axis: row for row in run_of(choices, model, **more).ledger("A")}
+    return {row.finding.axis: row for row in run_of(choices, model, **kwargs).ledger("A")}
 
 
 @contextlib.contextmanager
@@ -154,11 +156,11 @@ def model_changed(change: Callable[[Any], None]) -> Iterator[None]:
     """`change` gets every model that is loaded meanwhile, before anything else sees it."""
     from tokendyno.backend.worker.load import loader
 
-    plain = loader.LoadedModel.__init__
+    original = loader.LoadedModel.__init__
 
-    def changed(self: Any, plan: Any, model: Any, *more: Any) -> None:
+    def changed(self: Any, plan: Any, model: Any, *args: Any) -> None:
         change(model)
-        plain(self, plan, model, *more)
+        original(self, plan, model, *args)
 
     with mock.patch.object(loader.LoadedModel, "__init__", changed):
         yield

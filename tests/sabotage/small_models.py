@@ -34,17 +34,17 @@ def _base() -> Path:
 
 
 @functools.cache
-def _written(architecture: str, kind: str, **more: Any) -> str:
-    folder = _base() / f"{kind}{''.join(f'-{name}-{value}' for name, value in more.items())}"
+def _written(architecture: str, kind: str, **kwargs: Any) -> str:
+    folder = _base() / f"{kind}{''.join(f'-{name}-{value}' for name, value in kwargs.items())}"
     folder.mkdir()
-    config = {"model_type": architecture, "architectures": [kind]} | _SHAPE | more
+    config = {"model_type": architecture, "architectures": [kind]} | _SHAPE | kwargs
     (folder / "config.json").write_text(json.dumps(config))
     return f"random:{folder}"
 
 
-def llama(**more: Any) -> str:
+def llama(**kwargs: Any) -> str:
     """Grouped heads, separate projections, no experts, no windows."""
-    return _written("llama", "LlamaForCausalLM", **more)
+    return _written("llama", "LlamaForCausalLM", **kwargs)
 
 
 def long_llama() -> str:
@@ -57,9 +57,9 @@ def wide_llama() -> str:
     return llama(intermediate_size=128)
 
 
-def mistral(**more: Any) -> str:
+def mistral(**kwargs: Any) -> str:
     """A window in every layer."""
-    return _written("mistral", "MistralForCausalLM", **{"sliding_window": WINDOW} | more)
+    return _written("mistral", "MistralForCausalLM", **{"sliding_window": WINDOW} | kwargs)
 
 
 def mixtral() -> str:
@@ -67,11 +67,11 @@ def mixtral() -> str:
     return _written("mixtral", "MixtralForCausalLM", num_local_experts=4, num_experts_per_tok=2)
 
 
-def gpt_oss(**more: Any) -> str:
+def gpt_oss(**kwargs: Any) -> str:
     """Sinks, and eight experts of which each token has two."""
-    return _written("gpt_oss", "GptOssForCausalLM", num_local_experts=8, num_experts_per_tok=2, **more)
+    return _written("gpt_oss", "GptOssForCausalLM", num_local_experts=8, num_experts_per_tok=2, **kwargs)
 
 
-def bert(**more: Any) -> str:
+def bert(**kwargs: Any) -> str:
     """An encoder."""
-    return _written("bert", "BertModel", type_vocab_size=2, initializer_range=0.2, **more)
+    return _written("bert", "BertModel", type_vocab_size=2, initializer_range=0.2, **kwargs)

@@ -18,7 +18,7 @@ from tokendyno.backend.worker.patch import attention as patch
 from tokendyno.backend.worker.witness import attention as witness
 
 
-def by_hand(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: Any = None, **more: Any) -> Any:
+def by_hand(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: Any = None, **kwargs: Any) -> Any:
     """Attention in plain products and a softmax, with the masks of any implementation."""
     groups = query.shape[1] // key.shape[1]
     key, value = (tensor.repeat_interleave(groups, 1) for tensor in (key, value))
@@ -28,7 +28,7 @@ def by_hand(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: A
     return (scores.softmax(-1) @ value).transpose(1, 2).contiguous(), None
 
 
-def in_sdpa(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: Any = None, **more: Any) -> Any:
+def in_sdpa(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: Any = None, **kwargs: Any) -> Any:
     dense = mask if isinstance(mask, torch.Tensor) else None  # not that of flex_attention: causal all the same
     return sdpa_attention_forward(module, query, key, value, dense, scaling=scaling)
 
@@ -37,16 +37,16 @@ def in_sdpa(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: A
 def swapped(choice: str, other: Any, where: Which, probed_too: bool) -> Iterator[None]:
     """`other` in the layers `where`; the short pass of the probe is left alone, unless it falls back as well."""
     probing: list[bool] = []
-    plain = {
+    original = {
         "eager": llama_code.eager_attention_forward,
         "sdpa": sdpa_attention_forward,
         "sdpa-gqa": patch.grouped_attention,
         "flex_attention": AttentionInterface()["flex_attention"],
     }[choice]
 
-    def attend(module: Any, *rest: Any, **more: Any) -> Any:
+    def attend(module: Any, *args: Any, **kwargs: Any) -> Any:
         broken = where(module.layer_idx) and (probed_too or not probing)
-        return (other if broken else plain)(module, *rest, **more)
+        return (other if broken else original)(module, *args, **kwargs)
 
     real = witness.probed_calls
 

@@ -28,8 +28,8 @@ def set_up_with(**settings: Any) -> Patch:
     """Continuous batching has other settings than planned."""
 
     @functools.wraps(ContinuousBatchingConfig)
-    def config(**given: Any) -> Any:
-        return ContinuousBatchingConfig(**given | settings)
+    def config(**kwargs: Any) -> Any:
+        return ContinuousBatchingConfig(**kwargs | settings)
 
     return lambda: mock.patch.object(continuous, "ContinuousBatchingConfig", config)
 

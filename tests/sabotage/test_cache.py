@@ -32,12 +32,12 @@ QUANTIZED = {
 def swapped(share: str, kind: type, other: Callable[[Any], Any], seam: str = "make") -> Patch:
     """One, half or all layers of this kind are replaced by `other` of them, in each new cache. With the seam `_build`
     those of a cache that is kept for the next run are replaced once."""
-    plain = getattr(Caches, seam)
+    original = getattr(Caches, seam)
 
-    def make(self: Any, *given: Any) -> Any:
-        cache = plain(self, *given)
-        found = [i for i, layer in enumerate(cache.layers) if isinstance(layer, kind)]
-        for i in found[: {"one": 1, "half": len(found) // 2, "all": len(found)}[share]]:
+    def make(self: Any, *args: Any) -> Any:
+        cache = original(self, *args)
+        indices = [i for i, layer in enumerate(cache.layers) if isinstance(layer, kind)]
+        for i in indices[: {"one": 1, "half": len(indices) // 2, "all": len(indices)}[share]]:
             cache.layers[i] = other(cache.layers[i])
         return cache
 
@@ -61,13 +61,13 @@ def fixed_windows_keep_all() -> dict[str, Patch]:
 
 def windowed() -> dict[str, Patch]:
     """Layers have windows after all; the cache has none when it is made, and gets them as they are used."""
-    plain = Caches.make
+    original = Caches.make
 
     def patch(share: str) -> Any:
         have = {"one": 1, "half": LAYERS // 2, "all": LAYERS}[share]
 
-        def make(self: Any, *given: Any) -> Any:
-            cache = plain(self, *given)
+        def make(self: Any, *args: Any) -> Any:
+            cache = original(self, *args)
             windows = [DynamicSlidingWindowLayer(sliding_window=WINDOW) for _ in range(have)]
             cache.layers = windows + [DynamicLayer() for _ in range(LAYERS - have)]
             return cache
@@ -89,17 +89,17 @@ def moves(layers: Which, steps: Which) -> Patch:
 
     @contextmanager
     def broken() -> Iterator[None]:
-        plain, made = StaticLayer.update, itertools.count()
+        original, made = StaticLayer.update, itertools.count()
 
-        def update(self: Any, keys: Any, values: Any, *more: Any, **rest: Any) -> Any:
-            found = plain(self, keys, values, *more, **rest)
+        def update(self: Any, keys: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
+            cached = original(self, keys, values, *args, **kwargs)
             if not hasattr(self, "place"):
                 self.place, self.steps = next(made) % LAYERS, 0
             self.steps = 0 if keys.shape[-2] > 1 else self.steps + 1
             if layers(self.place) and steps(self.steps):
                 self.keys, self.values = self.keys.clone(), self.values.clone()
                 return self.keys, self.values
-            return found
+            return cached
 
         with mock.patch.object(StaticLayer, "update", update):
             yield

@@ -33,8 +33,8 @@ def removed() -> Any:
 
 
 def traced_alone() -> Any:
-    plain = torch.compile
-    return mock.patch.object(torch, "compile", lambda model, **_: plain(model, fullgraph=False, backend="aot_eager"))
+    original = torch.compile
+    return mock.patch.object(torch, "compile", lambda model, **_: original(model, fullgraph=False, backend="aot_eager"))
 
 
 def idle_inductor() -> Any:
@@ -45,11 +45,11 @@ def idle_inductor() -> Any:
 
 def eager_layers(which: Which) -> Patch:
     """Those decoder layers are hidden from the compiler."""
-    plain = LlamaDecoderLayer.forward
-    hidden = torch.compiler.disable(plain)
+    original = LlamaDecoderLayer.forward
+    hidden = torch.compiler.disable(original)
 
     def forward(layer: Any, *args: Any, **kwargs: Any) -> Any:
-        return (hidden if which(layer.self_attn.layer_idx) else plain)(layer, *args, **kwargs)
+        return (hidden if which(layer.self_attn.layer_idx) else original)(layer, *args, **kwargs)
 
     return lambda: mock.patch.object(LlamaDecoderLayer, "forward", forward)
 
@@ -61,10 +61,10 @@ def eager_attention() -> Any:
 
 @contextmanager
 def one_step_in_three() -> Iterator[None]:
-    plain, count = PreTrainedModel.get_compiled_call, itertools.count()
+    original, count = PreTrainedModel.get_compiled_call, itertools.count()
 
     def get_compiled_call(model: Any, config: Any) -> Any:
-        compiled = plain(model, config)
+        compiled = original(model, config)
         return lambda *args, **kwargs: (compiled if next(count) % 3 == 0 else model)(*args, **kwargs)
 
     with mock.patch.object(PreTrainedModel, "get_compiled_call", get_compiled_call):
@@ -76,11 +76,11 @@ def model_not_compiled() -> Any:
 
 
 def nothing_where_it_is_compiled() -> Any:
-    plain = BertLayer.forward
+    original = BertLayer.forward
 
-    def forward(self: Any, states: Any, *given: Any, **more: Any) -> Any:
-        found = plain(self, states, *given, **more)
-        return found * 0 + states if torch.compiler.is_compiling() else found
+    def forward(self: Any, states: Any, *args: Any, **kwargs: Any) -> Any:
+        output = original(self, states, *args, **kwargs)
+        return output * 0 + states if torch.compiler.is_compiling() else output
 
     return mock.patch.object(BertLayer, "forward", forward)
 

@@ -16,15 +16,15 @@ from tokendyno.backend.worker.compiler import own_cache
 @contextmanager
 def filled_all_the_same() -> Iterator[None]:
     """An "empty" cache gets what other workers have compiled, one file at least."""
-    more = paths.private_folder("compiled") / "inductor" / "zz" / "sabotage"
-    more.parent.mkdir(parents=True, exist_ok=True)
-    more.write_text("x")
-    plain = own_cache._fill
+    file = paths.private_folder("compiled") / "inductor" / "zz" / "sabotage"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("x")
+    original = own_cache._fill
     try:
-        with mock.patch.object(own_cache, "_fill", lambda folder, shared, kind: plain(folder, shared, "torch")):
+        with mock.patch.object(own_cache, "_fill", lambda folder, shared, kind: original(folder, shared, "torch")):
             yield
     finally:
-        more.unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -45,13 +45,13 @@ def shared_with_nobody() -> Iterator[None]:
 
 @contextmanager
 def one_file_is_left_out() -> Iterator[None]:
-    plain, left = own_cache._link, list[Path]()
+    original, left = own_cache._link, list[Path]()
 
     def link(path: Path, target: Path) -> None:
         if not left and path.suffix == ".py":
             left.append(path)
         if path not in left:
-            plain(path, target)
+            original(path, target)
 
     with mock.patch.object(own_cache, "_link", link):
         yield

@@ -54,12 +54,12 @@ def rounded() -> Iterator[None]:
 @contextmanager
 def wide_cache() -> Iterator[None]:
     """Keys and values are kept in float32."""
-    plain = DynamicLayer.update
+    original = DynamicLayer.update
 
-    def update(self: Any, keys: Any, values: Any, *more: Any, **rest: Any) -> Any:
-        found = plain(self, keys, values, *more, **rest)
+    def update(self: Any, keys: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
+        cached = original(self, keys, values, *args, **kwargs)
         self.keys, self.values = self.keys.float(), self.values.float()
-        return tuple(part.to(keys.dtype) for part in found)
+        return tuple(part.to(keys.dtype) for part in cached)
 
     with mock.patch.object(DynamicLayer, "update", update):
         yield

@@ -16,16 +16,16 @@ def instead(other: Any, where: Which) -> Patch:
 
     @contextmanager
     def broken() -> Iterator[None]:
-        real, met = ExpertsInterface.get_interface, list[Any]()
+        original, met = ExpertsInterface.get_interface, list[Any]()
 
         def get(self: Any, name: str, default: Any) -> Any:
-            asked = real(self, name, default)
+            asked = original(self, name, default)
 
-            def compute(module: Any, *rest: Any, **more: Any) -> Any:
+            def compute(module: Any, *args: Any, **kwargs: Any) -> Any:
                 if not any(one is module for one in met):
                     met.append(module)
                 layer = next(i for i, one in enumerate(met) if one is module)
-                return ((other or default) if where(layer) else asked)(module, *rest, **more)
+                return ((other or default) if where(layer) else asked)(module, *args, **kwargs)
 
             return compute
 

@@ -14,10 +14,10 @@ def taken_out(where: Callable[[int, int], bool]) -> Patch:
 
     @contextmanager
     def broken() -> Iterator[None]:
-        real = patch.replace_layers
+        original = patch.replace_layers
 
-        def replace(model: Any, *rest: Any) -> None:
-            real(model, *rest)
+        def replace(model: Any, *args: Any) -> None:
+            original(model, *args)
             norms = [
                 module for module in model.modules() if getattr(type(module), "kernel_layer_name", "") == "RMSNorm"
             ]

@@ -22,7 +22,7 @@ def removed() -> Iterator[None]:
     def scores(self: Any) -> Any:
         return torch.zeros(1, 1) if self._step is None else scored(self)  # a loop that took no step has none
 
-    def generate(self: Any, ids: Any, mask: Any, cache: Any, tokens: int, meter: Any, *rest: Any) -> Any:
+    def generate(self: Any, ids: Any, mask: Any, cache: Any, tokens: int, meter: Any, *args: Any) -> Any:
         for _ in range(tokens):
             best = self._model(input_ids=ids, use_cache=False).logits[:, -1].argmax(-1, keepdim=True)
             ids = torch.cat([ids, best], 1)
@@ -38,14 +38,14 @@ def aside(every: int) -> Patch:
 
     @contextmanager
     def broken() -> Iterator[None]:
-        real, taken = Step.__call__, [0]
+        original, taken = Step.__call__, [0]
 
         def step(self: Any) -> None:
             taken[0] += 1
             if taken[0] % every == 0:
                 self._advance()
             else:
-                real(self)
+                original(self)
 
         with mock.patch.object(Step, "__call__", step):
             yield

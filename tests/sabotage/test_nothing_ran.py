@@ -16,8 +16,8 @@ from tokendyno.backend.worker.witness import find_all
 def test_no_proof_is_satisfied_where_nothing_ran(axis: Optimization) -> None:
     """A tiny model in float32 that was loaded and never called, an empty trace, and no counts: float32 is told by the
     loaded model alone."""
-    seen = Observation(tiny("llama"), DynamicCache(), Plan(LoadPlan(ModelSource("random"))))
-    (finding,) = (one for one in find_all(seen) if one.axis == axis.name)
+    observation = Observation(tiny("llama"), DynamicCache(), Plan(LoadPlan(ModelSource("random"))))
+    (finding,) = (finding for finding in find_all(observation) if finding.axis == axis.name)
     rows = {choice.name: Evidence(choice.name, choice.name, finding, axis.off) for choice in axis.choices}
     green = {(axis.name, name) for name, row in rows.items() if row.status == "verified"}
     assert green <= {("dtype", "float32")}, finding

@@ -16,45 +16,45 @@ from tokendyno.backend.worker.loop.step import Step
 
 def cut(size: Callable[[int], int]) -> Patch:
     """`generate` reads chunks of another size than the one that is given; 0: one pass."""
-    plain = GenerationMixin._prefill
+    original = GenerationMixin._prefill
 
-    def prefill(model: Any, ids: Any, settings: Any, *more: Any, **named: Any) -> Any:
+    def prefill(model: Any, ids: Any, settings: Any, *args: Any, **kwargs: Any) -> Any:
         if settings.prefill_chunk_size:
             settings.prefill_chunk_size = size(settings.prefill_chunk_size) or None
-        return plain(model, ids, settings, *more, **named)
+        return original(model, ids, settings, *args, **kwargs)
 
     return lambda: mock.patch.object(GenerationMixin, "_prefill", prefill)
 
 
 def never_asked_for() -> Any:
     """The setting is lost on the way to `generate`."""
-    plain = GenerationConfig.__init__
+    original = GenerationConfig.__init__
 
     def begin(self: Any, **settings: Any) -> None:
-        plain(self, **settings | {"prefill_chunk_size": None})
+        original(self, **settings | {"prefill_chunk_size": None})
 
     return mock.patch.object(GenerationConfig, "__init__", begin)
 
 
 def own_cut(size: Callable[[int], int], once_more: bool = False) -> Patch:
     """The same of the custom loop. `once_more`: after the right chunks, which are thrown away."""
-    plain = Step._read
+    original = Step._read
 
     def read(step: Step, *prompt: Any) -> Any:
         if once_more:
-            plain(step, *prompt)
+            original(step, *prompt)
             step.cache.reset()
         with mock.patch.object(step, "_chunk", size(step._chunk)):
-            return plain(step, *prompt)
+            return original(step, *prompt)
 
     return lambda: mock.patch.object(Step, "_read", read)
 
 
 def uncompiled() -> Any:
     """The pass that was made for the prompt is not used."""
-    plain = Step.begin
+    original = Step.begin
     return mock.patch.object(
-        Step, "begin", lambda step, ids, mask, seed, eos, replay=True: plain(step, ids, mask, seed, eos, False)
+        Step, "begin", lambda step, ids, mask, seed, eos, replay=True: original(step, ids, mask, seed, eos, False)
     )
 
 

@@ -20,13 +20,13 @@ def in_parts(where: Which) -> Patch:
 
     @contextmanager
     def broken() -> Iterator[None]:
-        real, made = patch.Fused.forward, list[Any]()
+        original, made = patch.Fused.forward, list[Any]()
 
         def forward(self: Any, x: Any) -> Any:
-            if not any(one is self for one in made):
+            if not any(module is self for module in made):
                 made.append(self)
             index = next(i for i, one in enumerate(made) if one is self)
-            return apart(self, x) if where(index) else real(self, x)
+            return apart(self, x) if where(index) else original(self, x)
 
         with mock.patch.object(patch.Fused, "forward", forward):
             yield

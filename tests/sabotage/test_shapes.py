@@ -21,8 +21,8 @@ def padded_to_half() -> Any:
 
 
 def fixed_sizes() -> Any:
-    plain = torch.compile
-    return mock.patch.object(torch, "compile", lambda model, **how: plain(model, **how | {"dynamic": False}))
+    original = torch.compile
+    return mock.patch.object(torch, "compile", lambda model, **how: original(model, **how | {"dynamic": False}))
 
 
 PADDING: dict[str, Patch] = {"not padded": not_padded, "to half of the length": padded_to_half}

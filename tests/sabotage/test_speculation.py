@@ -18,11 +18,11 @@ LOOKUP = PromptLookupCandidateGenerator.get_candidates
 @contextmanager
 def removed() -> Iterator[None]:
     """`generate` decodes greedily, as if nothing had been asked for."""
-    plain = GenerationMixin.generate
+    original = GenerationMixin.generate
 
-    def generate(self: Any, *args: Any, generation_config: Any = None, **more: Any) -> Any:
+    def generate(self: Any, *args: Any, generation_config: Any = None, **kwargs: Any) -> Any:
         generation_config.prompt_lookup_num_tokens = None
-        return plain(self, *args, generation_config=generation_config, **more)
+        return original(self, *args, generation_config=generation_config, **kwargs)
 
     with mock.patch.object(GenerationMixin, "generate", generate):
         yield
@@ -30,27 +30,27 @@ def removed() -> Iterator[None]:
 
 def silent() -> Any:
     """Draft tokens are looked up, and never proposed."""
-    return mock.patch.object(PromptLookupCandidateGenerator, "get_candidates", lambda self, ids, **more: (ids, None))
+    return mock.patch.object(PromptLookupCandidateGenerator, "get_candidates", lambda self, ids, **kwargs: (ids, None))
 
 
 def hopeless() -> Any:
     """The draft tokens are not those that were looked up, and none is accepted."""
 
-    def get_candidates(self: Any, input_ids: Any, **more: Any) -> Any:
-        found, *rest = LOOKUP(self, input_ids, **more)
-        found = found.clone()
-        found[:, input_ids.shape[1] :] = UNLIKELY
-        return found, *rest
+    def get_candidates(self: Any, input_ids: Any, **kwargs: Any) -> Any:
+        candidates, *rest = LOOKUP(self, input_ids, **kwargs)
+        candidates = candidates.clone()
+        candidates[:, input_ids.shape[1] :] = UNLIKELY
+        return candidates, *rest
 
     return mock.patch.object(PromptLookupCandidateGenerator, "get_candidates", get_candidates)
 
 
 def one_at_a_time() -> Any:
     """A draft token of ten is proposed."""
-    plain = PromptLookupCandidateGenerator.__init__
+    original = PromptLookupCandidateGenerator.__init__
 
-    def begin(self: Any, *args: Any, **more: Any) -> None:
-        plain(self, *args, **more)
+    def begin(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
         self.num_output_tokens = 1
 
     return mock.patch.object(PromptLookupCandidateGenerator, "__init__", begin)

@@ -33,8 +33,8 @@ class Window:
 
 
 class Annotations:
-    """Those of one run, collected while entered. `generated`: how many tokens exist, which is the index of the token
-    being generated."""
+    """Annotations of one run, collected while entered. `generated`: how many tokens exist, which is the index of the
+    token being generated."""
 
     def __init__(self, generated: Callable[[], int], window: Window | None = None, cuda: bool = False) -> None:
         self._generated, self._cuda = generated, cuda
@@ -76,7 +76,7 @@ class Annotations:
             self._marks.append(Annotation(kind, self._generated() if token is None else token, now_s, seconds, text))
 
     def take(self, times_s: Sequence[float]) -> list[Annotation]:
-        """Annotations that were not taken yet. `times_s`: when each of the tokens sent so far existed."""
+        """New annotations since the last call. `times_s`: when each of the tokens sent so far existed."""
         self._check_compiler()
         self._check_memory(times_s)
         self._check_pauses(times_s)
@@ -117,13 +117,8 @@ class Annotations:
             if record.fail_type:
                 self.add("graph_skip", seconds, f"not compiled: {first_line(record.fail_reason or '')}", token, t_s)
             elif record.recompile_reason:
-                self.add(
-                    "recompile",
-                    seconds,
-                    f"compiled again, because this failed: {guard(record.recompile_reason)}",
-                    token,
-                    t_s,
-                )
+                text = f"compiled again, because this failed: {guard(record.recompile_reason)}"
+                self.add("recompile", seconds, text, token, t_s)
             else:
                 self.add("compile", seconds, f"compiled for the first time: {record.co_name}", token, t_s)
             if record.cudagraph_skip_reason:

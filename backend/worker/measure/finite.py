@@ -12,6 +12,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import torch
 from transformers import LogitsProcessor
@@ -36,33 +37,33 @@ class NotFinite(RuntimeError):
 
 
 class BestScores:
-    """What was chosen in a run scored so much. `dtype`: in which the model computes."""
+    """The best scores of each choice in a run. `dtype`: in which the model computes."""
 
     def __init__(self, dtype: torch.dtype) -> None:
         self._dtype = dtype
         self._scores: list[tuple[Any, Where]] = []
 
     def take(self, best: Any, where: Where) -> None:
-        """Keep scores, a float32 tensor of any shape on one device, which nobody may write to any more."""
+        """Keep scores, a float32 tensor of any shape on one device. Nobody may write to it afterwards."""
         if best.device.type != "cpu" or not bool(best.isfinite().all()):
             self._scores.append((best, where))
 
     def forget(self) -> None:
-        """What was kept is of no run that counts."""
+        """Drop what was kept: it is of no run that counts."""
         self._scores.clear()
 
     def check(self) -> None:
         """Wait for the device, and forget what was kept. NotFinite if one of the scores is no finite number."""
-        taken = self._scores
+        scores = self._scores
         self._scores = []
-        if not taken:
+        if not scores:
             return
-        values = torch.cat([best.flatten() for best, _ in taken]).cpu()
-        broken = values.isfinite().logical_not().nonzero()
-        if not len(broken):
+        values = torch.cat([best.flatten() for best, _ in scores]).cpu()
+        not_finite = values.isfinite().logical_not().nonzero()
+        if not len(not_finite):
             return
-        place = first = int(broken[0])
-        for best, where in taken:
+        place = first = int(not_finite[0])
+        for best, where in scores:
             if place < best.numel():
                 raise NotFinite(f"The {where(place)} are {_kind(float(values[first]))}.", self._advice())
             place -= best.numel()
@@ -111,11 +112,8 @@ def best_of_drafts(best: BestScores, start: int) -> Iterator[None]:
         best.take(scores[:, :new].amax(-1), functools.partial(of_rows, input_ids.shape[1] - new - start, 1))
         return original(self, input_ids, scores, num_matches)
 
-    PromptLookupCandidateGenerator.update_candidate_strategy = update
-    try:
+    with mock.patch.object(PromptLookupCandidateGenerator, "update_candidate_strategy", update):
         yield
-    finally:
-        PromptLookupCandidateGenerator.update_candidate_strategy = original
 
 
 def watch_pages(processor: Any, best: BestScores) -> None:
@@ -131,22 +129,22 @@ def watch_pages(processor: Any, best: BestScores) -> None:
     def sampling(scores: Any, output_ids: Any) -> None:
         """Shapes: scores (1, rows, V), output_ids (1 or 2, most rows)."""
         sample(scores, output_ids)
-        best = by_address.get(output_ids.data_ptr())
-        if best is None:
-            best = by_address[output_ids.data_ptr()] = torch.zeros(output_ids.shape[1], device=scores.device)
-        best[: scores.shape[1]].copy_(scores[0].amax(-1))
+        maxima = by_address.get(output_ids.data_ptr())
+        if maxima is None:
+            maxima = by_address[output_ids.data_ptr()] = torch.zeros(output_ids.shape[1], device=scores.device)
+        maxima[: scores.shape[1]].copy_(scores[0].amax(-1))
 
     def reading() -> Any:
         address = io.output_ids.data_ptr()
-        answer = read()
-        states = [future.state for future in answer[0] if future.has_new_token]
-        going_on = [row for row, state in enumerate(states) if state.status.name not in ("FINISHED", "PENDING")]
-        if going_on and address in by_address:
-            rows = slice(len(states)) if len(going_on) == len(states) else going_on
-            names = [(int(states[row].request_id), len(states[row].generated_tokens)) for row in going_on]
+        update = read()
+        states = [future.state for future in update[0] if future.has_new_token]
+        unfinished = [row for row, state in enumerate(states) if state.status.name not in ("FINISHED", "PENDING")]
+        if unfinished and address in by_address:
+            rows = slice(len(states)) if len(unfinished) == len(states) else unfinished
+            names = [(int(states[row].request_id), len(states[row].generated_tokens)) for row in unfinished]
             with stream_context(io.compute_stream):
                 best.take(by_address[address][rows].clone(), functools.partial(_of_requests, names))
-        return answer
+        return update
 
     runner._sample = sampling
     io.prepare_batch_update = reading

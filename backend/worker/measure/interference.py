@@ -45,10 +45,10 @@ class GpuProbe:
 
     def __init__(self, gpu: Nvml) -> None:
         self._gpu = gpu
-        self._read: dict[str, list[float]] = {}
+        self._values: dict[str, list[float]] = {}
         self._energy_j: float | None = None
         self._spent_j: float | None = None
-        self._answers: dict[str, list[bool]] = {}
+        self._flags: dict[str, list[bool]] = {}
 
     def begin(self) -> None:
         self._gpu.other_processes(of_this_bench)  # activity before the run does not count
@@ -56,26 +56,26 @@ class GpuProbe:
 
     def check(self) -> list[Cause]:
         for name, value in self._gpu.figures().items():
-            self._read.setdefault(name, []).append(value)
+            self._values.setdefault(name, []).append(value)
         now_j = self._gpu.energy_j()
         if now_j is not None and self._energy_j is not None:
             self._spent_j = now_j - self._energy_j
-        slowed, others = self._gpu.slowed(), self._gpu.other_processes(of_this_bench)
-        for name, answer in (("gpu_slowed_share", slowed), ("gpu_others_share", others)):
+        slowed, other_pids = self._gpu.slowed(), self._gpu.other_processes(of_this_bench)
+        for name, answer in (("gpu_slowed_share", slowed), ("gpu_others_share", other_pids)):
             if answer is not None:
-                self._answers.setdefault(name, []).append(bool(answer))
+                self._flags.setdefault(name, []).append(bool(answer))
         causes: list[Cause] = [("throttle", f"the GPU lowered its clocks ({why})") for why in slowed or []]
-        return causes + [("foreign", f"another program used the GPU ({process_name(pid)})") for pid in others or []]
+        return causes + [("foreign", f"another program used the GPU ({process_name(pid)})") for pid in other_pids or []]
 
     def figures(self) -> dict[str, float]:
-        figures = {name: sum(values) / len(values) for name, values in self._read.items()}
-        if "temperature_c" in self._read:
-            figures["temperature_c"] = max(self._read["temperature_c"])
-        if "sm_clock_mhz" in self._read:
-            figures["sm_clock_low_mhz"] = min(self._read["sm_clock_mhz"])
+        figures = {name: sum(values) / len(values) for name, values in self._values.items()}
+        if "temperature_c" in self._values:
+            figures["temperature_c"] = max(self._values["temperature_c"])
+        if "sm_clock_mhz" in self._values:
+            figures["sm_clock_low_mhz"] = min(self._values["sm_clock_mhz"])
         if self._spent_j is not None:
             figures["energy_j"] = self._spent_j
-        return figures | {name: sum(answers) / len(answers) for name, answers in self._answers.items()}
+        return figures | {name: sum(answers) / len(answers) for name, answers in self._flags.items()}
 
 
 class CpuProbe:
@@ -96,11 +96,11 @@ class CpuProbe:
 
     def _now(self) -> tuple[float, float, float]:
         """(clock, busy core-seconds of all programs, core-seconds of this process)."""
-        every = psutil.cpu_times(percpu=True)
-        chosen = [every[i] for i in self._cores if i < len(every)] if self._cores else every
+        all_cores = psutil.cpu_times(percpu=True)
+        chosen = [all_cores[i] for i in self._cores if i < len(all_cores)] if self._cores else all_cores
         busy_s = sum(sum(t) - t.idle - getattr(t, "iowait", 0.0) - getattr(t, "guest", 0.0) for t in chosen)
-        own = self._process.cpu_times()
-        return time.perf_counter(), busy_s, own.user + own.system
+        process = self._process.cpu_times()
+        return time.perf_counter(), busy_s, process.user + process.system
 
     def begin(self) -> None:
         self._before, self._samples = self._now(), []
@@ -123,7 +123,7 @@ class CpuProbe:
 
 
 class Watch:
-    """While entered, a thread that asks the probes. The token of what it finds is unknown here and 0."""
+    """While entered, a thread that asks the probes. Its annotations have token 0, since the token is unknown here."""
 
     def __init__(self, probes: Sequence[Probe], every_s: float = CHECK_EVERY_S) -> None:
         self._probes, self._every_s = list(probes), every_s
@@ -136,7 +136,7 @@ class Watch:
     def __enter__(self) -> "Watch":
         """Time 0 of the run is now."""
         self._begin_s = time.perf_counter()
-        self._each("begin")
+        self._ask_each("begin")
         self._thread.start()
         return self
 
@@ -148,11 +148,10 @@ class Watch:
         self._close(set())
 
     def take(self) -> list[Annotation]:
-        """Annotations whose end was seen, and that were not taken yet."""
+        """New annotations since the last call, of interference that is over."""
         return [self._marks.popleft() for _ in range(len(self._marks))]
 
     def figures(self) -> Machine:
-        """All probes' figures of the run."""
         figures = {name: value for probe in self._probes for name, value in probe.figures().items()}
         return msgspec.convert(figures, Machine)
 
@@ -162,12 +161,12 @@ class Watch:
 
     def _check(self) -> None:
         since_s = time.perf_counter() - self._begin_s - self._every_s
-        causes = {cause for found in self._each("check") for cause in found}
+        causes = {cause for answer in self._ask_each("check") for cause in answer}
         self._close(causes)
         for cause in causes:
             self._open.setdefault(cause, max(0.0, since_s))
 
-    def _each(self, what: Literal["begin", "check"]) -> list[Any]:
+    def _ask_each(self, what: Literal["begin", "check"]) -> list[Any]:
         """Ask every probe; one that the system refuses (/proc is closed) is left out from then on."""
         answers = []
         for probe in list(self._probes):

@@ -5,7 +5,6 @@ import gc
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,7 @@ class MemoryMeter:
         self.device, self.index = device, index
         self.gpu: Nvml | None = None
         self.label = "resident memory of the worker (RSS)"
-        self._ask: Callable[[], int | None] = self._resident
+        self._source: Callable[[], int | None] = self._resident
         self._last = 0
         self._peaks = False
         if device == "cuda":
@@ -47,8 +46,8 @@ class MemoryMeter:
             self.label = self.label.replace("of the worker", "of this process") + ", not separable by arm"
 
     def read(self) -> int:
-        """Bytes now; the last answer if a read is refused, because 0 would be a value that was never read."""
-        self._last = self._ask() or self._last
+        """Bytes now; where a read is refused the latest value, because 0 was never read."""
+        self._last = self._source() or self._last
         return self._last
 
     def settled(self) -> int:
@@ -64,7 +63,7 @@ class MemoryMeter:
 
     def begin_peak(self) -> None:
         """Let the kernel find the peak of resident memory from now on, where it does (Linux, `man 5 proc`)."""
-        self._peaks = self._ask == self._resident and _reset_peak()
+        self._peaks = self._source == self._resident and _reset_peak()
 
     def peak(self) -> int:
         """Peak since `begin_peak`; 0 where nobody looked for it between two readings."""
@@ -77,15 +76,15 @@ class MemoryMeter:
         def allocator() -> int:
             return int(torch.cuda.memory_reserved(self.index))
 
-        self._ask, self.label = allocator, "GPU memory reserved by the allocator (NVML gives none)"
+        self._source, self.label = allocator, "GPU memory reserved by the allocator (NVML gives none)"
         torch.zeros(1, device=torch.device("cuda", self.index))  # a context, so that NVML shows this process
         gpu = self.gpu = open_nvml(self.index)
         if gpu is None:
             return
         if gpu.memory_bytes() is not None:
-            self._ask, self.label = gpu.memory_bytes, "GPU memory of the worker (NVML)"
+            self._source, self.label = gpu.memory_bytes, "GPU memory of the worker (NVML)"
         elif gpu.used_bytes() is not None:
-            self._ask, self.label = gpu.used_bytes, "GPU memory in use on the whole device (NVML)"
+            self._source, self.label = gpu.used_bytes, "GPU memory in use on the whole device (NVML)"
 
 
 def _reset_peak() -> bool:
@@ -113,7 +112,7 @@ def _give_back() -> None:
 
 
 class Sampler:
-    """While entered, a thread that reads a meter every 0.1 s, and those of further devices with it. A `Watch` beside it
+    """While entered, a thread that reads a meter every 0.1 s, and the meters of further devices. A `Watch` beside it
     looks for interference.
 
     latest   the newest reading
@@ -122,12 +121,12 @@ class Sampler:
     beside   those of each further device
     """
 
-    def __init__(self, meter: MemoryMeter, others: Sequence[MemoryMeter] = ()) -> None:
-        self._meter, self._others = meter, others
-        self.beside: list[list[tuple[float, int]]] = [[] for _ in others]
+    def __init__(self, meter: MemoryMeter, other_meters: Sequence[MemoryMeter] = ()) -> None:
+        self._meter, self._other_meters = meter, other_meters
+        self.beside: list[list[tuple[float, int]]] = [[] for _ in other_meters]
         self._stop = threading.Event()
-        self._samples: deque[tuple[float, int]] = deque()
         self.history: list[tuple[float, int]] = []
+        self._taken = 0
         self.latest = meter.read()
         self.peak = self.latest
         self._begin_s = time.perf_counter()
@@ -147,7 +146,7 @@ class Sampler:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """With a last sample."""
+        """Take a last sample."""
         self._stop.set()
         self._thread.join()
         self._read()
@@ -155,8 +154,9 @@ class Sampler:
         self._watch.__exit__(*exc)
 
     def take(self) -> list[tuple[float, int]]:
-        """Samples that were not taken yet."""
-        return [self._samples.popleft() for _ in range(len(self._samples))]
+        """New samples since the last call."""
+        first, self._taken = self._taken, len(self.history)
+        return self.history[first : self._taken]
 
     def take_annotations(self) -> list[Annotation]:
         """Interference that is over; the token of each follows from its time."""
@@ -182,10 +182,8 @@ class Sampler:
     def _read(self) -> None:
         self.latest = self._meter.read()
         self.peak = max(self.peak, self.latest)
-        sample = time.perf_counter() - self._begin_s, self.latest
-        self._samples.append(sample)
-        self.history.append(sample)
-        for meter, history in zip(self._others, self.beside, strict=True):
+        self.history.append((time.perf_counter() - self._begin_s, self.latest))
+        for meter, history in zip(self._other_meters, self.beside, strict=True):
             history.append((time.perf_counter() - self._begin_s, meter.read()))
 
 
@@ -207,6 +205,6 @@ def of_devices(model: Any, cache: Any, sampler: Sampler) -> list[RankMemory]:
 
 
 def _columns(history: Sequence[tuple[float, int]]) -> tuple[list[float], list[int]]:
-    """Seconds and bytes of some samples."""
-    some = history[:: max(1, len(history) // SENT_SAMPLES)]
-    return [t_s for t_s, _ in some], [size for _, size in some]
+    """Seconds and bytes of about `SENT_SAMPLES` samples."""
+    samples = history[:: max(1, len(history) // SENT_SAMPLES)]
+    return [t_s for t_s, _ in samples], [size for _, size in samples]

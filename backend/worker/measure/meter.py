@@ -27,7 +27,7 @@ class HostClock:
         return time.perf_counter()
 
     def between(self, begin: Any, end: Any) -> float:
-        """Seconds."""
+        """Seconds between two values of `now`."""
         return float(end - begin)
 
 
@@ -89,9 +89,9 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
             self.clock = "CUDA events"
         self._length = prompt_tokens
         self._cache, self._sliding, self._sampler, self._stop = cache, sliding, sampler, stop
-        self._go = torch.zeros(batch_size, dtype=torch.bool)
-        self._end = torch.ones(batch_size, dtype=torch.bool)
-        self._alike: list[tuple[bool, Any, int]] | None = None
+        self._continue = torch.zeros(batch_size, dtype=torch.bool)
+        self._finished = torch.ones(batch_size, dtype=torch.bool)
+        self._groups: list[tuple[bool, Any, int]] | None = None
         self._uneven, self._counted_at = False, 0
         self._first_places: list[tuple[int, int] | None] = []
         self.begin: Any = None
@@ -108,7 +108,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         new = self._new(input_ids)
         sizes = self._cache_bytes(), self._sampler.latest
         self.rows.extend([TokenRow(event, token, *sizes) for token in input_ids[0, -new:].tolist()])
-        return self._end if self._stop() else self._go
+        return self._finished if self._stop() else self._continue
 
     # --- told by the custom loop: see `loop.TokenMeter` -------------------------------------------
 
@@ -130,7 +130,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
 
     def release(self) -> None:
         """Let go of the cache; the rows stay."""
-        self._cache = self._alike = None
+        self._cache = self._groups = None
 
     def _new(self, input_ids: torch.Tensor) -> int:
         """How many tokens this step generated."""
@@ -147,10 +147,10 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         """
         n = len(self.rows)
         self._first_places = self._first_places or self._places()
-        if self._alike is None or n < 2 or n - self._counted_at >= COUNT_ALL_EVERY:
+        if self._groups is None or n < 2 or n - self._counted_at >= COUNT_ALL_EVERY:
             self._counted_at = n
             return self._count_all()
-        return cache_bytes(self._alike)
+        return cache_bytes(self._groups)
 
     def _places(self) -> list[tuple[int, int] | None]:
         """Where the tensors of each layer lie; None for a layer without keys and values."""
@@ -166,7 +166,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         for layer, slides in zip(self._cache.layers, self._sliding, strict=False):
             groups.setdefault((slides, type(layer)), []).append(layer)
         self._uneven = self._uneven or any(len(set(map(layer_bytes, group))) > 1 for group in groups.values())
-        self._alike = None if self._uneven else [(key[0], group[0], len(group)) for key, group in groups.items()]
+        self._groups = None if self._uneven else [(key[0], group[0], len(group)) for key, group in groups.items()]
         return cache_bytes((slides, layer, 1) for (slides, _), group in groups.items() for layer in group)
 
     # --- read by another thread ---------------------------------------------------------------------
@@ -191,12 +191,12 @@ class CudaMeter(Meter):
         self, cache: Any, sliding: list[bool], batch_size: int, sampler: Any, stop: Any, prompt_tokens: int = 0
     ) -> None:
         super().__init__(cache, sliding, batch_size, sampler, stop, prompt_tokens, cuda=True)
-        self._go, self._end = self._go.cuda(), self._end.cuda()
-        self._aside = torch.cuda.Stream()
-        with torch.cuda.stream(self._aside):
-            self._go.cpu()  # its first use takes memory, and time that is no token's
+        self._continue, self._finished = self._continue.cuda(), self._finished.cuda()
+        self._stream = torch.cuda.Stream()
+        with torch.cuda.stream(self._stream):
+            self._continue.cpu()  # its first use takes memory, and time that is no token's
         self._newest: tuple[int, Any] | None = None
-        self._read: tuple[int, Any] = (0, None)
+        self._ready: tuple[int, Any] = (0, None)
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         event = self._clock.now()
@@ -204,20 +204,20 @@ class CudaMeter(Meter):
         sizes = self._cache_bytes(), self._sampler.latest
         self.rows.extend([TokenRow(event, 0, *sizes) for _ in range(new)])
         self._newest = (len(self.rows), input_ids)
-        return self._end if self._stop() else self._go
+        return self._finished if self._stop() else self._continue
 
     def ready(self) -> int:
         newest = self._newest
         if newest is None:
             return 0
         self.rows[newest[0] - 1].event.synchronize()
-        self._read = newest
+        self._ready = newest
         return newest[0]
 
     def tokens(self, first: int, end: int) -> list[int]:
-        count, ids = self._read
+        count, ids = self._ready
         offset = ids.shape[1] - count
-        with torch.cuda.stream(self._aside):
+        with torch.cuda.stream(self._stream):
             read: list[int] = ids[0, offset + first : offset + end].tolist()
         return read
 
@@ -232,7 +232,6 @@ class PassMeter(Meter):
         super().__init__(None, [], 1, sampler, None, cuda=cuda)
 
     def tick(self) -> None:
-        """A pass is done."""
         event = self._clock.now()
         if self._cuda:
             event.synchronize()

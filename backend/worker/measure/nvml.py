@@ -28,9 +28,9 @@ def own_device(pynvml: Any, index: int | None = None) -> Any:
     """NVML's handle of torch's device with that index, or of its current one; a MIG slice is the only device."""
     import torch
 
-    named = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
-    if named.startswith("MIG-") and "/" not in named:
-        return pynvml.nvmlDeviceGetHandleByUUID(named)
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
+    if visible.startswith("MIG-") and "/" not in visible:
+        return pynvml.nvmlDeviceGetHandleByUUID(visible)
     uuid = str(torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index).uuid)
     return pynvml.nvmlDeviceGetHandleByUUID(uuid if uuid.startswith("GPU-") else f"GPU-{uuid}")
 
@@ -42,9 +42,9 @@ class Nvml:
         self._nvml, self._handle = pynvml, handle
         self._seen_us = 0
 
-    def _read(self, name: str, *more: Any) -> Any:
+    def _read(self, name: str, *args: Any) -> Any:
         try:
-            return getattr(self._nvml, name)(self._handle, *more)
+            return getattr(self._nvml, name)(self._handle, *args)
         except (self._nvml.NVMLError, AttributeError):  # refused, or a library without it
             return None
 
@@ -90,8 +90,8 @@ class Nvml:
         In a container NVML may use another namespace of process ids: unless it lists this process, its ids mean
         nothing here.
         """
-        shown = self._read("nvmlDeviceGetComputeRunningProcesses") or []
-        if os.getpid() not in {process.pid for process in shown}:
+        processes = self._read("nvmlDeviceGetComputeRunningProcesses") or []
+        if os.getpid() not in {process.pid for process in processes}:
             return None
         samples = self._read("nvmlDeviceGetProcessUtilization", self._seen_us)
         if samples is None:

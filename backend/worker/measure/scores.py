@@ -23,28 +23,27 @@ class Scores:
         self.ids = ids
         shape = len(ids), vocabulary
         self._written, self._other = _file(keep, shape, new=True), _file(against, shape, new=False)
-        self._read: dict[int, tuple[Any, Any, Any]] = {}
+        self._predicted: dict[int, tuple[Any, Any, Any]] = {}
 
     def take(self, position: int, logits: Any) -> None:
         """Logits (V,) from which the token at that position is to be chosen."""
-        own = logits.float().log_softmax(-1)
-        kl = torch.zeros((), device=own.device)
+        log_probs = logits.float().log_softmax(-1)
+        kl = torch.zeros((), device=log_probs.device)
         if self._other is not None:
-            other = self._other[position].to(own.device)
-            likely = other.exp()
-            kl = torch.where(likely > 0, likely * (other - own), 0.0).sum()
+            other_log_probs = self._other[position].to(log_probs.device)
+            other_probs = other_log_probs.exp()
+            kl = torch.where(other_probs > 0, other_probs * (other_log_probs - log_probs), 0.0).sum()
         if self._written is not None:
-            self._written[position].copy_(own)
-        self._read[position] = (-own[self.ids[position]], own.argmax(), kl)
+            self._written[position].copy_(log_probs)
+        self._predicted[position] = (-log_probs[self.ids[position]], log_probs.argmax(), kl)
 
     def scored(self) -> Scored:
         """All positions. RuntimeError unless each was given."""
-        missing = [position for position in range(len(self.ids)) if position not in self._read]
+        missing = [position for position in range(len(self.ids)) if position not in self._predicted]
         if missing:
-            raise RuntimeError(
-                f"{len(missing)} of {len(self.ids)} positions were not predicted, the first is {missing[0]}"
-            )
-        nll, top, kl = zip(*(self._read[position] for position in range(len(self.ids))), strict=True)
+            count = f"{len(missing)} of {len(self.ids)}"
+            raise RuntimeError(f"{count} positions were not predicted, the first is {missing[0]}")
+        nll, top, kl = zip(*(self._predicted[position] for position in range(len(self.ids))), strict=True)
         distances = torch.stack(kl).clamp(min=0).tolist() if self._other is not None else []
         return Scored(self.ids, torch.stack(nll).tolist(), torch.stack(top).tolist(), distances)
 
@@ -57,7 +56,8 @@ def _file(path: str, shape: tuple[int, int], new: bool) -> Any:
     if new:
         try:
             with open(path, "wb") as file:
-                os.posix_fallocate(file.fileno(), 0, 4 * size)  # a map of a full disk would kill the process instead
+                if hasattr(os, "posix_fallocate"):  # macOS has none; a map of a full disk would kill the process
+                    os.posix_fallocate(file.fileno(), 0, 4 * size)
         except OSError as error:
             raise InputError(
                 f"The distributions of a text take {4 * size:,} bytes, which do not fit in {os.path.dirname(path)} "
@@ -94,6 +94,6 @@ class GivenText(LogitsProcessor):  # type: ignore[misc]
         if not 0 <= position < len(self._scores.ids):
             return scores  # drafts may reach past the end of the text
         self._scores.take(position, scores[0])
-        only = torch.full_like(scores, -torch.inf)
-        only[:, self._scores.ids[position]] = 0
-        return only
+        forced = torch.full_like(scores, -torch.inf)
+        forced[:, self._scores.ids[position]] = 0
+        return forced

@@ -5,16 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tokendyno.backend.messages import (
-    NO_TOKEN,
-    PREFILL,
-    EndReason,
-    PageMoves,
-    RequestEnds,
-    Steps,
-    WaitReason,
-    Waits,
-)
+from tokendyno.backend.messages import NO_TOKEN, PREFILL, EndReason, PageMoves, RequestEnds, Steps, WaitReason, Waits
 from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.measure.annotations import Annotations
 from tokendyno.backend.worker.measure.memory import Sampler
@@ -91,7 +82,6 @@ class StepLog:
         return [i for i in range(self._arrived) if i not in self._entered and i not in self._ended]
 
     def enter(self, requests: Sequence[int]) -> None:
-        """These requests have begun."""
         self._entered.update(requests)
         for request in requests:
             self._waiting_for.pop(request, None)
@@ -103,25 +93,21 @@ class StepLog:
             self.waits.append((at_s, request, reason))
 
     def add(self, row: StepRow) -> None:
-        """A step has ended."""
         for part in row.parts:
             if part.made != NO_TOKEN:
                 self.ids[part.request].append(part.made)
         self.rows.append(row)
 
     def end(self, request: int, at_s: float, reason: EndReason) -> None:
-        """A request has ended."""
         if request not in self._ended:
             self._ended.add(request)
             self.ends.append((request, at_s, reason))
 
     def has_ended(self, request: int) -> bool:
-        """Whether a request has ended."""
         return request in self._ended
 
     @property
     def unfinished(self) -> list[int]:
-        """Requests that have not ended."""
         return [i for i in range(len(self._arrivals_s)) if i not in self._ended]
 
     def useful_tokens(self) -> int:

@@ -34,7 +34,6 @@ class Sender(abc.ABC):
         self.text = ""
 
     def start(self) -> None:
-        """Begin to send."""
         self._thread.start()
 
     def close(self) -> None:
@@ -74,19 +73,19 @@ class Pieces:
 
 
 HARMONY = ("<|start|>", "<|channel|>", "<|message|>")
-"""Special tokens of gpt-oss's chats (https://github.com/openai/harmony): who speaks, in which channel, and what."""
+"""Special tokens of gpt-oss's chats (https://github.com/openai/harmony), before the role, the channel and the text."""
 MOST_HEADER = 80
 """Characters before a message; longer ones are text, of a model that does not keep to the format."""
 
 
 class ChannelPieces(Pieces):
-    """The same with its channel before each message, such as [analysis] and [final], where the tokenizer has
-    gpt-oss's special tokens."""
+    """The same, with the channel before each message, such as [analysis] or [final], where the tokenizer has gpt-oss's
+    special tokens."""
 
     def __init__(self, tokenizer: Any) -> None:
         super().__init__(tokenizer)
-        known = tokenizer.get_added_vocab()
-        self._marks = {known[name]: name for name in HARMONY} if all(name in known for name in HARMONY) else {}
+        ids = tokenizer.get_added_vocab()
+        self._marks = {ids[name]: name for name in HARMONY} if all(name in ids for name in HARMONY) else {}
         self._header: str | None = None
         self._begun = False
 
@@ -166,10 +165,10 @@ def latencies_s(t_s: Sequence[float], last_s: float, prefill: bool) -> list[floa
     """
     latencies: list[float] = []
     for now_s, group in itertools.groupby(t_s):
-        many = len(list(group))
+        count = len(list(group))
         if prefill and not latencies:
-            latencies += [now_s - last_s, *[0.0] * (many - 1)]
+            latencies += [now_s - last_s, *[0.0] * (count - 1)]
         else:
-            latencies += [(now_s - last_s) / many] * many
+            latencies += [(now_s - last_s) / count] * count
         last_s = now_s
     return latencies

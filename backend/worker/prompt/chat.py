@@ -19,11 +19,13 @@ over 25 s. Calls of native code cannot be interrupted: a while later the engine 
 
 MAX_ADDED = 1 << 20  # characters: the longest templates, with tools and dates, add a few thousand
 
-
 Message = dict[str, Any]
 
+OPPOSITES: dict[str | bool, str | bool] = {True: False, False: True, "low": "high", "medium": "high", "high": "low"}
+"""Another value of a reasoning variable, by value: a template that uses the variable renders another text."""
+
 PROBES = {"system": "words-of-the-system", "user": "words-of-the-user"}
-"""Messages that stand in no template, by role: where they are rendered, a user's words would be."""
+"""Words by role that no template contains: where they are rendered, the user's words would be."""
 
 
 def chat_ids(tokenizer: Any, text: str, effort: str = "", system: str = "") -> list[int]:
@@ -36,7 +38,8 @@ def chat_ids(tokenizer: Any, text: str, effort: str = "", system: str = "") -> l
     turns = [("system", system), ("user", text)] if system.strip() else [("user", text)]
     conversation = _conversation(tokenizer, turns, reasoning)
     rendered = _rendered(tokenizer, conversation, reasoning)
-    if reasoning and _rendered(tokenizer, conversation, _opposite(reasoning)) == rendered:
+    opposite = {name: OPPOSITES[value] for name, value in reasoning.items()}
+    if reasoning and _rendered(tokenizer, conversation, opposite) == rendered:
         names = " and ".join(reasoning)
         raise InputError(
             f"The model's {template_of(tokenizer)} mentions {names} and does nothing with it. Leave the reasoning "
@@ -46,7 +49,7 @@ def chat_ids(tokenizer: Any, text: str, effort: str = "", system: str = "") -> l
 
 
 def conversation_ids(tokenizer: Any, messages: list[Message], effort: str = "") -> list[int]:
-    """The same of a conversation of several turns, which is rendered as it is."""
+    """Token ids of a conversation of several turns, whose messages are rendered as they are."""
     rendered = _rendered(tokenizer, messages, _reasoning(_template(tokenizer), effort))
     return token_ids(tokenizer, rendered, add_special_tokens=False)
 
@@ -65,9 +68,9 @@ def _template(tokenizer: Any) -> str:
 
 
 def _conversation(tokenizer: Any, turns: list[tuple[str, str]], reasoning: dict[str, str | bool]) -> list[Message]:
-    """The messages in the form that the template takes: texts, else lists of parts, which templates of models that see
-    take (huggingface.co/docs/transformers/chat_templating_multimodal). Which it is shows by `PROBES`. InputError where
-    it is neither. turns: role and words of each message."""
+    """The messages in the form that the template takes: texts, else lists of parts as for models with images
+    (huggingface.co/docs/transformers/chat_templating_multimodal). Rendering `PROBES` tells which. InputError where it
+    takes neither. `turns`: (role, words) of each message."""
     refusal: InputError | None = None
     for parts in ((), ("system", "user"), ("user",))[: 1 + len(turns)]:
         probes = [_message(role, PROBES[role], role in parts) for role, _ in turns]
@@ -77,12 +80,15 @@ def _conversation(tokenizer: Any, turns: list[tuple[str, str]], reasoning: dict[
             refusal = refusal or error
             continue
         lost = [role for role, _ in turns if PROBES[role] not in rendered]
-        printed = any(
-            isinstance(probe["content"], list) and repr(probe["content"]) in rendered for probe in probes
-        )  # a list of parts, as Python shows it
+        lists = [probe["content"] for probe in probes if isinstance(probe["content"], list)]
+        printed = any(repr(content) in rendered for content in lists)  # as Python shows a list
         if not lost and not printed:
             return [_message(role, words, role in parts) for role, words in turns]
-        refusal = refusal or _left_out(tokenizer, "prompt" if lost != ["system"] else "system message")
+        missing, advice = "prompt", "Switch chat off, or use another model"
+        if lost == ["system"]:
+            missing, advice = "system message", "Put it at the beginning of the prompt"
+        sentence = f"The model's {template_of(tokenizer)} leaves out the {missing}, or words of it. {advice}."
+        refusal = refusal or InputError(sentence)
     assert refusal is not None
     if len(turns) > 1 and isinstance(refusal, NotRendered):
         _conversation(tokenizer, turns[1:], reasoning)  # InputError where the system message is not what it refuses
@@ -97,23 +103,12 @@ def _message(role: str, words: str, parts: bool) -> Message:
     return {"role": role, "content": [{"type": "text", "text": words}] if parts else words}
 
 
-def _left_out(tokenizer: Any, what: str) -> InputError:
-    do = "Put it at the beginning of the prompt" if what != "prompt" else "Switch chat off, or use another model"
-    return InputError(f"The model's {template_of(tokenizer)} leaves out the {what}, or words of it. {do}.")
-
-
 def _reasoning(template: str, effort: str) -> dict[str, str | bool]:
     """The template's variables for a reasoning effort, with their value; empty for none. InputError if it has none."""
     variables = template_variables(template)
     if refusal := refused(effort, variables):
         raise InputError(refusal)
     return reasoning_keywords(effort, variables)
-
-
-def _opposite(reasoning: dict[str, str | bool]) -> dict[str, str | bool]:
-    """Another value of the same variables: a template that uses one renders another text."""
-    other: dict[str | bool, str | bool] = {True: False, False: True, "low": "high", "medium": "high", "high": "low"}
-    return {name: other[value] for name, value in reasoning.items()}
 
 
 class NotRendered(InputError):
@@ -136,26 +131,26 @@ def _rendered(tokenizer: Any, messages: list[Message], reasoning: dict[str, str 
         error = failed.__cause__ or failed
         why = f"{type(error).__name__}: {error}".rstrip(".: ")[:400]
         raise NotRendered(f"{template} cannot be rendered ({why}). Switch chat off, or use another model.") from error
-    given = len(str(messages))
-    if len(rendered) > given + MAX_ADDED:
+    size = len(str(messages))
+    if len(rendered) > size + MAX_ADDED:
         raise InputError(
-            f"{template} turned {given:,} characters into {len(rendered):,}. Switch chat off, or use another model."
+            f"{template} turned {size:,} characters into {len(rendered):,}. Switch chat off, or use another model."
         )
     return rendered
 
 
 @contextlib.contextmanager
 def rendering(tokenizer: Any) -> Iterator[None]:
-    """Around all that renders a chat template: failures are the template's, TimeoutError ends what takes too long."""
+    """Around all that renders a chat template: errors name the template, TimeoutError ends what takes too long."""
     with reading(template_of(tokenizer), "render"), time_limit(RENDER_LIMIT_S):
         yield
 
 
 def template_of(tokenizer: Any) -> str:
-    """The chat template with the name of its file, as in "the model's chat template"."""
+    """The words for the chat template in a sentence that begins with "The model's", with the name of its file."""
     folder = Path(tokenizer.name_or_path)
-    first = "chat_template.jinja"
-    return named("chat template", folder, (first if (folder / first).is_file() else "tokenizer_config.json",))
+    file = "chat_template.jinja"
+    return named("chat template", folder, (file if (folder / file).is_file() else "tokenizer_config.json",))
 
 
 @contextlib.contextmanager

@@ -80,16 +80,16 @@ class TokenizedRequest(NamedTuple):
 
 def read_requests(model: LoadedModel, requests: list[TrafficRequest], most_prompt: int = 0) -> list[TokenizedRequest]:
     """All requests as they arrive. InputError names the first that does not fit (`most_prompt` 0: no limit)."""
-    found = []
+    tokenized = []
     for number, request in enumerate(requests):
         text = request.prompt if request.prompt.strip() else prompt_text(request.seed, request.prompt_tokens)
         ids = repeated(request.token_ids or token_ids(model.tokenizer, text), request.prompt_tokens)
         if not ids:
             raise InputError(f"Request {number + 1} has no tokens. Give it some text.")
-        says = f"Request {number + 1} has {len(ids):,} prompt tokens"
-        require_fit(model, ids, request.max_new_tokens, most_prompt, says, bool(request.token_ids))
-        found.append(TokenizedRequest(number, request.arrival_s, ids, request.max_new_tokens))
-    return found
+        subject = f"Request {number + 1} has {len(ids):,} prompt tokens"
+        require_fit(model, ids, request.max_new_tokens, most_prompt, subject, bool(request.token_ids))
+        tokenized.append(TokenizedRequest(number, request.arrival_s, ids, request.max_new_tokens))
+    return tokenized
 
 
 def repeated(ids: list[int], length: int) -> list[int]:
@@ -97,29 +97,29 @@ def repeated(ids: list[int], length: int) -> list[int]:
     return (ids * (length // max(1, len(ids)) + 1))[:length] if length else ids
 
 
-def require_fit(model: LoadedModel, ids: list[int], new_tokens: int, most: int, says: str, given: bool) -> None:
+def require_fit(model: LoadedModel, ids: list[int], new_tokens: int, most: int, subject: str, user_ids: bool) -> None:
     """InputError if the model cannot take a prompt and this many new tokens, or if the prompt is over a limit.
 
-    most   tokens that a prompt may have here; 0: no limit
-    says   the beginning of the sentence: whose prompt has how many tokens
-    given  whether the ids came from the user and not from the tokenizer
+    most      tokens that a prompt may have here; 0: no limit
+    subject   the beginning of the sentence: whose prompt has how many tokens
+    user_ids  whether the ids came from the user and not from the tokenizer
     """
     if most and len(ids) > most:
-        raise InputError(f"{says}, over the limit of {most:,} here. Shorten it.")
+        raise InputError(f"{subject}, over the limit of {most:,} here. Shorten it.")
     positions, total = max_positions(model.model.config), len(ids) + new_tokens
     if positions and total > positions:
         if not new_tokens:  # an encoder
-            raise InputError(f"{says}, but the model has {positions:,} positions. Shorten it.")
+            raise InputError(f"{subject}, but the model has {positions:,} positions. Shorten it.")
         fewer = f" or ask for at most {positions - len(ids):,} new tokens" if len(ids) < positions else ""
         raise InputError(
-            f"{says}; with {new_tokens:,} new ones that is {total:,}, but the model has {positions:,} positions. "
+            f"{subject}; with {new_tokens:,} new ones that is {total:,}, but the model has {positions:,} positions. "
             f"Shorten the prompt{fewer}."
         )
     vocab = known_ids(model.model)
     if min(ids) >= 0 and max(ids) < vocab:
         return
-    if given:
-        raise InputError(f"{says}, and ids must be from 0 to {vocab - 1:,}. Take them from this model's tokenizer.")
+    if user_ids:
+        raise InputError(f"{subject}, and ids must be from 0 to {vocab - 1:,}. Take them from this model's tokenizer.")
     raise InputError(
         f"The tokenizer produced id {max(ids)}, but the model has only {vocab} embeddings. The tokenizer in this "
         "folder belongs to another model: replace its files."
@@ -132,9 +132,7 @@ def max_positions(config: Any) -> int:
     return int(getattr(text, "max_position_embeddings", None) or getattr(text, "n_positions", None) or 0)
 
 
-# --- padding -------------------------------------------------------------------------------------
-
-# A padded prompt shows the model few lengths, so that little is compiled anew.
+# --- padding: with few lengths of prompts little is compiled anew ----------------------------------
 
 
 def pad(
@@ -146,14 +144,14 @@ def pad(
     positions from the left, masked or not, so it is padded on the right, up to `most` positions.
     """
     length = rounded(shapes, prompt.tokens)
-    more = (min(length, most) if most else length) - prompt.tokens
-    if more <= 0:
+    padding = (min(length, most) if most else length) - prompt.tokens
+    if padding <= 0:
         return prompt
-    where = (more, 0) if side == "left" else (0, more)
-    ids = torch.nn.functional.pad(prompt.ids, where, value=pad_id)
-    mask = torch.nn.functional.pad(prompt.mask, where, value=0)
-    share = more / (prompt.tokens + more)
-    note = f"{prompt.tokens:,} prompt tokens padded to {prompt.tokens + more:,}: {share:.0%} of the prompt is padding"
+    sides = (padding, 0) if side == "left" else (0, padding)
+    ids = torch.nn.functional.pad(prompt.ids, sides, value=pad_id)
+    mask = torch.nn.functional.pad(prompt.mask, sides, value=0)
+    padded = prompt.tokens + padding
+    note = f"{prompt.tokens:,} prompt tokens padded to {padded:,}: {padding / padded:.0%} of the prompt is padding"
     return Prompt(ids, mask, [*prompt.notes, note])
 
 

@@ -1,4 +1,4 @@
-"""What Dynamo tells of its work: why a graph broke and where in the user's code, and which guard failed."""
+"""What Dynamo reports: why and where a graph broke, and which guard failed."""
 
 import re
 from collections.abc import Sequence
@@ -17,11 +17,12 @@ def first_line(text: str) -> str:
 
 
 def break_places(breaks: Sequence[Any]) -> dict[str, str]:
-    """Reason of a graph break -> "file.py:line" of the innermost line of each, in order. `breaks`: Dynamo's own list,
-    `torch._dynamo.utils.graph_break_reasons`."""
-    found: dict[str, dict[str, None]] = {}
-    for one in breaks:
-        if one.user_stack:
-            frame = one.user_stack[-1]
-            found.setdefault(first_line(one.reason), {}).setdefault(f"{Path(frame.filename).name}:{frame.lineno}")
-    return {reason: ", ".join(places) for reason, places in found.items()}
+    """Reason of a graph break -> where it happened ("file.py:line, file.py:line"), by the innermost line of the user's
+    code. `breaks`: Dynamo's own list, `torch._dynamo.utils.graph_break_reasons`."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for graph_break in breaks:
+        if graph_break.user_stack:
+            frame = graph_break.user_stack[-1]
+            places = by_reason.setdefault(first_line(graph_break.reason), {})
+            places.setdefault(f"{Path(frame.filename).name}:{frame.lineno}")
+    return {reason: ", ".join(places) for reason, places in by_reason.items()}

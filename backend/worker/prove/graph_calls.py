@@ -19,7 +19,7 @@ NOTHING: frozenset[int] = frozenset()
 
 
 class GraphCalls:
-    """Of one model. Entered around whatever may compile, capture or run; `begin` starts the count of a measured run."""
+    """Counts for one model. Entered around all that may compile, capture or run; `begin`: a measured run begins."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -29,7 +29,7 @@ class GraphCalls:
         self._captures: dict[int, frozenset[int]] = {}  # captured by us: matrices of the compiled graphs inside
         self._capturing: int | None = None
         self._running: frozenset[int] | None = None  # matrices of the compiled graph that is running
-        self._plain: list[tuple[Any, str, Any]] = []
+        self._originals: list[tuple[Any, str, Any]] = []
         self.begin(_no_step)
 
     def begin(self, step: Callable[[], int]) -> None:
@@ -59,52 +59,52 @@ class GraphCalls:
     def __enter__(self) -> "GraphCalls":
         code = sys.modules.get("torch._inductor.output_code")  # not loaded where nothing was compiled
         if code is not None:
-            self._patch(code.CompiledFxGraph, "__call__", self._counting_calls)
-        self._patch(torch.cuda.CUDAGraph, "capture_begin", self._noting_begin)
-        self._patch(torch.cuda.CUDAGraph, "capture_end", self._noting_end)
-        self._patch(torch.cuda.CUDAGraph, "replay", self._counting_replays)
+            self._patch(code.CompiledFxGraph, "__call__", self._count_calls)
+        self._patch(torch.cuda.CUDAGraph, "capture_begin", self._note_begin)
+        self._patch(torch.cuda.CUDAGraph, "capture_end", self._note_end)
+        self._patch(torch.cuda.CUDAGraph, "replay", self._count_replays)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        for owner, name, plain in reversed(self._plain):
-            setattr(owner, name, plain)
-        self._plain.clear()
+        for owner, name, original in reversed(self._originals):
+            setattr(owner, name, original)
+        self._originals.clear()
 
-    def _patch(self, owner: Any, name: str, counting: Callable[[Any], Any]) -> None:
-        plain = getattr(owner, name)
-        self._plain.append((owner, name, plain))
-        setattr(owner, name, counting(plain))
+    def _patch(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
+        original = getattr(owner, name)
+        self._originals.append((owner, name, original))
+        setattr(owner, name, wrap(original))
 
-    def _counting_calls(self, plain: Any) -> Any:
+    def _count_calls(self, original: Any) -> Any:
         def call(graph: Any, inputs: Sequence[Any]) -> Any:
-            found = self._matrices_of(graph, inputs)
+            received = self._matrices_of(graph, inputs)
             if self._capturing is not None:
-                self._captures[self._capturing] |= found
-            self._add(self._compiled, found)
-            self._running = found
+                self._captures[self._capturing] |= received
+            self._add(self._compiled, received)
+            self._running = received
             try:
-                return plain(graph, inputs)
+                return original(graph, inputs)
             finally:
                 self._running = None
 
         return call
 
-    def _noting_begin(self, plain: Any) -> Any:
+    def _note_begin(self, original: Any) -> Any:
         def capture_begin(graph: Any, *args: Any, **kwargs: Any) -> None:
             if self._running is None:
                 self._capturing, self._captures[id(graph)] = id(graph), NOTHING
-            plain(graph, *args, **kwargs)
+            original(graph, *args, **kwargs)
 
         return capture_begin
 
-    def _noting_end(self, plain: Any) -> Any:
+    def _note_end(self, original: Any) -> Any:
         def capture_end(graph: Any) -> None:
             self._capturing = None
-            plain(graph)
+            original(graph)
 
         return capture_end
 
-    def _counting_replays(self, plain: Any) -> Any:
+    def _count_replays(self, original: Any) -> Any:
         def replay(graph: Any) -> None:
             if self._running is not None:  # Inductor's own
                 self._add(self._replayed, self._running)
@@ -113,41 +113,43 @@ class GraphCalls:
                 self._manual.add(step)
                 self._prompt_replays += step == 0
                 self._add(self._compiled, self._captures.get(id(graph), NOTHING))
-            plain(graph)
+            original(graph)
 
         return replay
 
-    def _add(self, steps: dict[int, frozenset[int]], found: frozenset[int]) -> None:
+    def _add(self, steps: dict[int, frozenset[int]], received: frozenset[int]) -> None:
         step = self._step()
-        known = steps.get(step, NOTHING)
-        if known is not found:
-            steps[step] = known | found if known else found
+        earlier = steps.get(step, NOTHING)
+        if earlier is not received:
+            steps[step] = earlier | received if earlier else received
 
     def _matrices_of(self, graph: Any, inputs: Sequence[Any]) -> frozenset[int]:
-        known = self._graphs.get(id(graph))
-        if known is None:
-            places = [i for i, one in enumerate(inputs) if _address(one) in self._numbers]
-            known = self._graphs[id(graph)] = _Graph(graph, places)
-        if not known.places:
+        compiled = self._graphs.get(id(graph))
+        if compiled is None:
+            places = [i for i, value in enumerate(inputs) if _address(value) in self._numbers]
+            compiled = self._graphs[id(graph)] = _Graph(graph, places)
+        if not compiled.places:
             return NOTHING
-        key = id(inputs[known.places[0]]), id(inputs[known.places[-1]])  # layers may share a graph
-        found = known.matrices.get(key)
-        if found is None:
-            ours = [self._numbers.get(_address(inputs[i])) for i in known.places]
-            found = known.matrices[key] = frozenset(number for number in ours if number is not None)
-        return found
+        key = id(inputs[compiled.places[0]]), id(inputs[compiled.places[-1]])  # layers may share a graph
+        received = compiled.matrices.get(key)
+        if received is None:
+            numbers = [self._numbers.get(_address(inputs[i])) for i in compiled.places]
+            received = compiled.matrices[key] = frozenset(number for number in numbers if number is not None)
+        return received
 
     def counts(self, steps: Sequence[int]) -> GraphSteps:
-        """Of those steps of the measured run: a decoder's steps after the prefill, all passes of an encoder."""
-        compiled, replayed = ([of.get(step, NOTHING) for step in steps] for of in (self._compiled, self._replayed))
-        read = sum(self._bytes[number] for step in compiled for number in step)
-        every = sum(self._bytes) * len(steps)
+        """Counts over these steps of the measured run: a decoder's after the prefill, all passes of an encoder."""
+        compiled, replayed = (
+            [by_step.get(step, NOTHING) for step in steps] for by_step in (self._compiled, self._replayed)
+        )
+        compiled_bytes = sum(self._bytes[number] for step in compiled for number in step)
+        all_bytes = sum(self._bytes) * len(steps)
         return GraphSteps(
             counted_steps=len(steps),
             matrices=len(self._bytes),
             compiled_steps=sum(map(bool, compiled)),
             compiled_matrices=sum(map(len, compiled)),
-            compiled_share=read / every if every else 0.0,
+            compiled_share=compiled_bytes / all_bytes if all_bytes else 0.0,
             replayed_steps=sum(map(bool, replayed)),
             replayed_matrices=sum(map(len, replayed)),
             manual_replays=len(self._manual & set(steps)),
@@ -163,7 +165,7 @@ def _no_step() -> int:
 
 
 class _Graph:
-    """A compiled graph, kept so that its id stays its own; where weights are among its inputs, and which."""
+    """A compiled graph, referred to so that no other gets its id. places: which of its inputs are weights."""
 
     def __init__(self, graph: Any, places: list[int]) -> None:
         self.graph, self.places = graph, places
@@ -171,23 +173,23 @@ class _Graph:
 
 
 def matrices(model: Any) -> list[Any]:
-    """The plain tensor of each weight matrix, packed or not, without embeddings: a step only looks a row up in them."""
-    found = []
+    """One plain tensor for each weight matrix, packed or not. Embeddings are left out: a step only looks up rows."""
+    weights = []
     for module in model.modules():
         if isinstance(module, torch.nn.Embedding):
             continue
-        own = [one for one in module._parameters.values() if one is not None and one.ndim > 1]
-        found += [max(inner_tensors(one), key=lambda part: part.nbytes) for one in own]
-        known = {id(one) for one in own}
-        found += [parts[0] for parts in triton_weights(module).values() if id(parts[0]) not in known]
-    return found
+        parameters = [weight for weight in module._parameters.values() if weight is not None and weight.ndim > 1]
+        weights += [max(inner_tensors(weight), key=lambda part: part.nbytes) for weight in parameters]
+        parameter_ids = set(map(id, parameters))
+        weights += [parts[0] for parts in triton_weights(module).values() if id(parts[0]) not in parameter_ids]
+    return weights
 
 
-def _address(one: Any) -> int:
-    """Of a tensor's storage; 0 for what has none."""
-    if not isinstance(one, torch.Tensor) or one.device.type == "meta":
+def _address(value: Any) -> int:
+    """Address of a tensor's storage; 0 for anything that has none."""
+    if not isinstance(value, torch.Tensor) or value.device.type == "meta":
         return 0
     try:
-        return int(one.untyped_storage().data_ptr())
+        return int(value.untyped_storage().data_ptr())
     except (RuntimeError, NotImplementedError):
         return 0

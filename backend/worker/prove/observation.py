@@ -1,4 +1,4 @@
-"""What a witness may look at to find out what was in effect, and what several of them read from it."""
+"""What a witness may look at to find out what was in effect, and what several witnesses read from it."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -50,24 +50,23 @@ def hidden_by(observation: Observation) -> str:
     return ""
 
 
-def coverage(observation: Observation, seen: int, a_pass: int) -> tuple[int | None, int | None]:
-    """(reached, expected) calls, of which each pass should make `a_pass` and the trace shows `seen`.
+def coverage(observation: Observation, seen: int, per_pass: int) -> tuple[int | None, int | None]:
+    """(reached, expected) calls: each pass should make `per_pass`, and the trace shows `seen`.
 
-    Where passes are hidden, those of the prompt are visible all the same and must be complete; where all are (an
-    encoder, compiled as a whole), nothing was counted. More calls than expected do not make up for a pass without.
+    Where decode steps are hidden (`hidden_by`), only the passes over the prompt are expected; where the trace shows no
+    call at all (an encoder that is compiled as a whole), (None, None). Surplus calls count for nothing.
     """
-    every = a_pass * traced_passes(observation)
-    if seen >= every or not hidden_by(observation):
-        expected = every
+    all_calls = per_pass * traced_passes(observation)
+    if seen >= all_calls or not hidden_by(observation):
+        expected = all_calls
     elif seen:
-        expected = a_pass * prompt_passes(observation)
+        expected = per_pass * prompt_passes(observation)
     else:
         return None, None
     return min(seen, expected), expected
 
 
-_UNKNOWN = SimpleNamespace(co_name="", co_filename="")  # a graph of which nothing was recorded
-
+_UNRECORDED = SimpleNamespace(co_name="", co_filename="")  # stands for a graph that Dynamo has no record of
 
 _PRODUCTS = frozenset(
     {
@@ -95,15 +94,15 @@ def compiled_calls(trace: Trace) -> Counter[str]:
     return regions(trace, lambda graph: "flex_attention" not in (graph.co_filename or ""))
 
 
-def regions(trace: Trace, wanted: Callable[[Any], bool]) -> Counter[str]:
-    """Calls of those compiled graphs, by compile id, that are `wanted` by what Dynamo recorded of them."""
-    found = Counter({name.removeprefix(REGION): n for name, n in trace.ops.items() if name.startswith(REGION)})
-    if not found:
-        return found
+def regions(trace: Trace, select: Callable[[Any], bool]) -> Counter[str]:
+    """Calls of compiled graphs by compile id, of the graphs that `select` selects by Dynamo's record of them."""
+    calls = Counter({name.removeprefix(REGION): n for name, n in trace.ops.items() if name.startswith(REGION)})
+    if not calls:
+        return calls
     from torch._dynamo.utils import get_compilation_metrics
 
-    known = {str(graph.compile_id): wanted(graph) for graph in get_compilation_metrics()}
-    return Counter({name: n for name, n in found.items() if known.get(name, wanted(_UNKNOWN))})
+    matches = {str(record.compile_id): select(record) for record in get_compilation_metrics()}
+    return Counter({name: n for name, n in calls.items() if matches.get(name, select(_UNRECORDED))})
 
 
 def symbolic_graphs(trace: Trace) -> tuple[list[str], int]:
@@ -113,5 +112,9 @@ def symbolic_graphs(trace: Trace) -> tuple[list[str], int]:
         return [], 0
     from torch._dynamo.utils import get_compilation_metrics
 
-    symbolic = {m.compile_id for m in get_compilation_metrics() if m.compile_id in ran and m.shape_env_guard_count}
+    symbolic = {
+        record.compile_id
+        for record in get_compilation_metrics()
+        if record.compile_id in ran and record.shape_env_guard_count
+    }
     return sorted(symbolic), len(ran)

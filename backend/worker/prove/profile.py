@@ -7,7 +7,7 @@ import os
 import time
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +15,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from tokendyno.backend.counts import StepTime
-from tokendyno.backend.worker.prove.step_time import DIVIDED, Span, Spans, Weights, step_time
+from tokendyno.backend.worker.prove.step_time import DIVIDED, Shape, Span, Spans, step_time
 
-Shape = tuple[int, ...]
 ShapedCall = tuple[str, tuple[Shape, ...]]
 """An operator, and the shapes of its first inputs; () for one that is not a tensor."""
 
@@ -38,13 +37,11 @@ SHAPED = frozenset(
 )
 """Operators whose calls are told apart by shape."""
 
-
 PRODUCTS = ("aten::mm", "aten::addmm")
 """Operators that multiply two matrices."""
 
-
 DIRECT = "tokendyno_all_"
-"""How our kernels begin that exchange between GPUs without NCCL."""
+"""How the names of our kernels begin that exchange between GPUs without NCCL."""
 
 
 @dataclass(slots=True)
@@ -102,7 +99,6 @@ _LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch")
 _COLLECTIVES = {False: ("gloo:",), True: ("nccl", DIRECT)}
 """How the events of collectives begin, on the host and on a GPU."""
 
-
 _FORMATS = {"c10::BFloat16": "bfloat16", "c10::Half": "float16", "float": "float32"}
 """As the profiler calls them."""
 
@@ -112,8 +108,8 @@ and receives where something goes from all to all."""
 
 
 def _kind(name: str) -> str:
-    plain = name.lower().replace("_", "")
-    return next((kind for word, kind in _KINDS.items() if word in plain), name)
+    letters = name.lower().replace("_", "")
+    return next((kind for word, kind in _KINDS.items() if word in letters), name)
 
 
 def mark_step() -> None:
@@ -123,7 +119,7 @@ def mark_step() -> None:
             pass
 
 
-def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ()) -> Trace:
+def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = ()) -> Trace:
     """Run `generate` (returns its passes) under torch's profiler. `stacks`: shapes of stacks of matrices."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     with profile(activities=activities, record_shapes=True) as profiler:
@@ -132,23 +128,23 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
         if cuda:
             torch.cuda.synchronize()
         seconds = time.perf_counter() - begin_s
-    found = Trace(Counter(), Counter(), Counter(), steps, seconds=seconds)
+    result = Trace(Counter(), Counter(), Counter(), steps, seconds=seconds)
     names: dict[str, str] = {}  # the profiler makes a new one for each event
-    begun, operators = array("q"), list[str]()
+    operator_begins, operator_names = array("q"), list[str]()
     regions: list[tuple[int, int]] = []
     ends: list[int] = []
-    launched: list[int] = []
-    batched: Counter[tuple[tuple[Shape, ...], str]] = Counter()
+    launch_begins: list[int] = []
+    batched_products: Counter[tuple[tuple[Shape, ...], str]] = Counter()
     spans = Spans()
     thread = 0  # which makes the steps
     # the raw events: `profiler.events()` makes a Python object of each, 60 MB for four tokens of a tiny model
     for event in profiler.profiler.kineto_results.events():
         name, on_gpu = event.name(), event.device_type() == torch.autograd.DeviceType.CUDA
         name = names.setdefault(name, name)
-        (found.kernels if on_gpu else found.runtime if name.startswith("cu") else found.ops)[name] += 1
+        (result.kernels if on_gpu else result.runtime if name.startswith("cu") else result.ops)[name] += 1
         if name.startswith(_COLLECTIVES[on_gpu]) and not name.startswith("nccl:"):  # a range around the kernel
-            found.collectives[_kind(name)] += 1
-            found.collective_s += event.duration_ns() / 1e9
+            result.collectives[_kind(name)] += 1
+            result.collective_s += event.duration_ns() / 1e9
         if name != _STEP_END and not event.is_async() and not (on_gpu and event.is_user_annotation()):
             spans.add(_span(event, name, on_gpu))
         if on_gpu:
@@ -159,38 +155,37 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
         elif name.startswith(_INDUCTOR_CALL):
             regions.append((event.start_ns(), event.start_ns() + event.duration_ns()))
         elif name.startswith(_LAUNCHES):
-            launched.append(event.start_ns())
+            launch_begins.append(event.start_ns())
         elif name.startswith("aten::"):
-            begun.append(event.start_ns())
-            operators.append(name)
+            operator_begins.append(event.start_ns())
+            operator_names.append(name)
         if name in SHAPED:
-            _add_shapes(found, batched, event, name)
-    _fold_batches(found.shapes, found.formats, batched)
-    del found.ops[_STEP_END]
+            _add_shapes(result, batched_products, event, name)
+    _fold_batches(result.shapes, result.formats, batched_products)
+    del result.ops[_STEP_END]
     inside, first_end = _within(regions), min(ends, default=math.inf)
-    for begin, name in zip(begun, operators, strict=True):
+    for begin, name in zip(operator_begins, operator_names, strict=True):
         if begin > first_end:
-            found.decode[name] += 1
+            result.decode[name] += 1
         if not inside(begin):
-            (found.eager if begin > first_end else found.read)[name] += 1
-    weights = Weights(frozenset(stacks))
-    found.step, found.no_step = step_time(spans, ends, cuda, weights, _flex_regions(found.ops), thread)
+            (result.eager if begin > first_end else result.read)[name] += 1
+    result.step, result.no_step = step_time(spans, ends, cuda, stacks, _flex_regions(result.ops), thread)
     if cuda and len(ends) > 1:
-        found.launches = sum(begin > first_end for begin in launched) / (len(ends) - 1)
-    return found
+        result.launches = sum(begin > first_end for begin in launch_begins) / (len(ends) - 1)
+    return result
 
 
-def _add_shapes(found: Trace, batched: Counter[tuple[tuple[Shape, ...], str]], event: Any, name: str) -> None:
-    first = tuple(_shape(one) for one in event.shapes()[:3])
-    found.shapes[name, first] += 1
+def _add_shapes(result: Trace, batched: Counter[tuple[tuple[Shape, ...], str]], event: Any, name: str) -> None:
+    shapes = tuple(map(_shape, event.shapes()[:3]))
+    result.shapes[name, shapes] += 1
     if name in PRODUCTS:
-        found.formats[weight_of(name, first), _format(event, name)] += 1
+        result.formats[weight_of(name, shapes), _format(event, name)] += 1
     elif name == _BATCHED:
-        batched[first, _format(event, name)] += 1
+        batched[shapes, _format(event, name)] += 1
 
 
 def _format(event: Any, name: str) -> str:
-    """Of the second matrix of a product."""
+    """Number format of the second matrix of a product."""
     dtype = weight_of(name, event.dtypes())
     return _FORMATS.get(dtype, str(dtype))
 
@@ -198,26 +193,26 @@ def _format(event: Any, name: str) -> str:
 def _fold_batches(
     shapes: Counter[ShapedCall], formats: Counter[tuple[Shape, str]], batched: Counter[tuple[tuple[Shape, ...], str]]
 ) -> None:
-    """Count what a linear layer multiplies in a batch as the plain product that it is."""
+    """Count a batched product as a product of two matrices where a linear layer made it (`aten::linear` calls bmm)."""
     layers: Counter[tuple[Shape, ...]] = Counter()
-    for (name, given), n in shapes.items():
+    for (name, inputs), n in shapes.items():
         if name == _LINEAR:
-            layers[given[:2]] += n
-    for (given, number), n in batched.items():
-        first, second = given[:2]
-        if not (calls := layers[first, second[:0:-1]]):
+            layers[inputs[:2]] += n
+    for (inputs, dtype), n in batched.items():
+        activations, weight = inputs[:2]
+        if not (calls := layers[activations, weight[:0:-1]]):
             continue
-        plain: ShapedCall = (PRODUCTS[0], ((first[0] * first[1], first[2]), second[1:]))
-        own = min(n, calls - shapes[plain])  # others are what somebody wrote instead of a layer
-        if own > 0:
-            shapes[plain] += own
-            shapes[_BATCHED, given] -= own
-            formats[second[1:], number] += own
+        product: ShapedCall = (PRODUCTS[0], ((activations[0] * activations[1], activations[2]), weight[1:]))
+        of_layers = min(n, calls - shapes[product])  # the others were written out as products, not as layers
+        if of_layers > 0:
+            shapes[product] += of_layers
+            shapes[_BATCHED, inputs] -= of_layers
+            formats[weight[1:], dtype] += of_layers
 
 
 def _span(event: Any, name: str, on_gpu: bool) -> Span:
     begin = event.start_ns()
-    shapes = tuple(_shape(one) for one in event.shapes()[:2]) if name in DIVIDED else ()
+    shapes = tuple(map(_shape, event.shapes()[:2])) if name in DIVIDED else ()
     return Span(
         name,
         begin,
@@ -236,7 +231,9 @@ def _flex_regions(ops: Counter[str]) -> set[str]:
         return set()
     from torch._dynamo.utils import get_compilation_metrics
 
-    return {f"{REGION}{one.compile_id}" for one in get_compilation_metrics() if one.co_name == "flex_attention"}
+    return {
+        f"{REGION}{record.compile_id}" for record in get_compilation_metrics() if record.co_name == "flex_attention"
+    }
 
 
 def _within(spans: list[tuple[int, int]]) -> Callable[[int], bool]:
@@ -250,9 +247,9 @@ def _within(spans: list[tuple[int, int]]) -> Callable[[int], bool]:
             begins.append(begin)
             ends.append(end)
 
-    def inside(time: int) -> bool:
-        at = bisect.bisect_right(begins, time) - 1
-        return at >= 0 and time <= ends[at]
+    def inside(moment: int) -> bool:
+        place = bisect.bisect_right(begins, moment) - 1
+        return place >= 0 and moment <= ends[place]
 
     return inside
 
@@ -263,13 +260,13 @@ def _shape(recorded: Sequence[Any]) -> Shape:
 
 
 def weight_of(name: str, inputs: Sequence[Any]) -> Any:
-    """Of an operator's inputs the second matrix, which comes third where it is added to something; () without one."""
+    """The second matrix among a product's inputs (the third of addmm, which begins with the summand); () if none."""
     place = 2 if name == "aten::addmm" else 1
     return inputs[place] if len(inputs) > place else ()
 
 
 GRAPHS_SURVIVE = (12, 6)
-"""CUDA's version from which captured graphs work on after CUPTI was detached, as torch itself judges it."""
+"""The version of CUDA from which captured graphs still work after CUPTI was detached: torch has the same limit."""
 
 
 def detach() -> bool:

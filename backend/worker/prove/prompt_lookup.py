@@ -9,37 +9,31 @@ from transformers.generation.candidate_generator import PromptLookupCandidateGen
 from tokendyno.backend.counts import Drafts
 
 _LONGEST = 2
-"""Tokens that are looked for at most: the default of `generate`."""
+"""Tokens of the n-gram that is looked for at most: the default of `generate`."""
 
 
 class DraftCounter:
     """Counts while it is entered, whatever the plan says; costs two additions a step, and nothing without lookups."""
 
     def __init__(self) -> None:
-        self.lookups = 0
+        self.lookups = self.draft_tokens = 0
         self.lengths: list[int] = []  # of the texts that were looked in
-        self.drafted: list[int] = []  # how many draft tokens each proposed
-
-    @property
-    def draft_tokens(self) -> int:
-        """That all of them proposed."""
-        return sum(self.drafted)
 
     def __enter__(self) -> "DraftCounter":
-        self._plain = PromptLookupCandidateGenerator.get_candidates
-        PromptLookupCandidateGenerator.get_candidates = self._counting(self._plain)
+        self._original = PromptLookupCandidateGenerator.get_candidates
+        PromptLookupCandidateGenerator.get_candidates = self._counting(self._original)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        PromptLookupCandidateGenerator.get_candidates = self._plain
+        PromptLookupCandidateGenerator.get_candidates = self._original
 
-    def _counting(self, plain: Any) -> Any:
+    def _counting(self, original: Any) -> Any:
         def get_candidates(generator: Any, input_ids: Any, **kwargs: Any) -> Any:
-            found = plain(generator, input_ids, **kwargs)
+            candidates = original(generator, input_ids, **kwargs)
             self.lookups += 1
             self.lengths.append(input_ids.shape[1])
-            self.drafted.append(found[0].shape[1] - input_ids.shape[1])
-            return found
+            self.draft_tokens += candidates[0].shape[1] - input_ids.shape[1]
+            return candidates
 
         return get_candidates
 
@@ -51,21 +45,24 @@ class DraftCounter:
 
 
 def expected_drafts(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:
-    """How many draft tokens look-ups in the beginnings of a text should propose: up to `most` that once followed the
-    newest two tokens, else the newest one, first found from the left; as transformers' generation does, computed anew.
+    """How many draft tokens lookups in the beginnings of a text should propose, by the rule of transformers: up to
+    `most` tokens that followed the first earlier occurrence of the newest two tokens, else of the newest one.
 
-    ids: of the whole text; end: how long it may become; eos: ids that end it, which are not proposed
+    ids      of the whole text
+    lengths  of the beginnings that were looked in
+    end      how long the text may become
+    eos      ids that end a text: neither they nor what follows is proposed
     """
     return sum(len(_drafts(ids[:length], most, end, eos)) for length in lengths if length + 1 != end)
 
 
 def expected_accepted(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:
-    """How many of them a greedy text goes on with: up to the first other one, and without each step's own token."""
+    """How many of those drafts the greedy text accepts: up to the first that differs, each step's own token apart."""
     due = 0
     for length in (length for length in lengths if length + 1 != end):
-        drafts, after = _drafts(ids[:length], most, end, eos), ids[length:-1]
-        alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(drafts, after, strict=False))
-        due += sum(1 for _ in alike)
+        drafts, continuation = _drafts(ids[:length], most, end, eos), ids[length:-1]
+        accepted = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(drafts, continuation, strict=False))
+        due += sum(1 for _ in accepted)
     return due
 
 
@@ -74,6 +71,6 @@ def _drafts(text: Sequence[int], most: int, end: int, eos: Collection[int]) -> S
         newest = text[-size:]
         for place in range(len(text) - size):
             if text[place : place + size] == newest:
-                found = text[place + size : min(place + size + most, end)]
-                return list(itertools.takewhile(lambda one: one not in eos, found))
+                following = text[place + size : min(place + size + most, end)]
+                return list(itertools.takewhile(lambda token: token not in eos, following))
     return []

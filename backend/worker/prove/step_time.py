@@ -17,7 +17,8 @@ import numpy as np
 
 from tokendyno.backend.counts import StepPart, StepTime
 
-Shapes = Sequence[tuple[int, ...]]
+Shape = tuple[int, ...]
+Shapes = Sequence[Shape]
 
 _MAY_BE_FUSED = ("attention", "products")
 """Every step has them: where none is seen, compiled code has fused them with something else."""
@@ -59,106 +60,98 @@ class Span(NamedTuple):
 
 
 class Spans:
-    """Many of them in columns, each made anew when it is read: as one object each, those of four tokens of a small
-    model take 8 MB, which Python does not give back, and which the next run in the process would count as its own."""
+    """Many spans, stored in columns and made anew when they are read. As objects those of four tokens of a small model
+    take 8 MB, which Python does not give back: the next run in the process would count it as its own."""
 
     def __init__(self, spans: Iterable[Span] = ()) -> None:
         self._names: list[str] = []
-        self._kept: dict[str, str] = {}
+        self._interned: dict[str, str] = {}
         self._shapes: dict[int, Shapes] = {}
         self._numbers = array("q")
         for span in spans:
             self.add(span)
 
     def add(self, span: Span) -> None:
-        """Behind the others."""
         if span.shapes:
             self._shapes[len(self._names)] = span.shapes
-        self._names.append(self._kept.setdefault(span.name, span.name))
+        self._names.append(self._interned.setdefault(span.name, span.name))
         self._numbers.extend((span.begin, span.end, span.on_gpu, span.id, span.link, span.thread))
 
     def __iter__(self) -> Iterator[Span]:
         return map(self._at, range(len(self._names)))
 
     def of_thread(self, thread: int) -> Iterator[Span]:
-        """Those of a thread of the host, by when they begin; of two that begin together the longer one first."""
-        begin, end, on_gpu, _, _, on = np.array(self._numbers, np.int64).reshape(-1, 6).T
+        """Those of a thread of the host, in the order of their begins; of two that begin together the longer first."""
+        begin, end, on_gpu, _, _, threads = np.array(self._numbers, np.int64).reshape(-1, 6).T
         order = np.lexsort((-end, begin))
-        mine = (on_gpu == 0) & (on == thread)
-        return (self._at(int(at)) for at in order[mine[order]])
+        on_thread = (on_gpu == 0) & (threads == thread)
+        return (self._at(int(index)) for index in order[on_thread[order]])
 
-    def _at(self, at: int) -> Span:
-        begin, end, on_gpu, own, link, thread = self._numbers[6 * at : 6 * at + 6]
-        return Span(self._names[at], begin, end, bool(on_gpu), self._shapes.get(at, ()), own, link, thread)
-
-
-class Weights(NamedTuple):
-    """Shapes of the weights that are stacks of matrices (experts). Any other weight has two dimensions."""
-
-    stacks: frozenset[tuple[int, ...]] = frozenset()
-
-    @property
-    def matrices(self) -> frozenset[tuple[int, int]]:
-        """Rows and columns of one of the stack, either way around."""
-        return frozenset(pair for *_, a, b in self.stacks for pair in ((a, b), (b, a)))
+    def _at(self, index: int) -> Span:
+        begin, end, on_gpu, id, link, thread = self._numbers[6 * index : 6 * index + 6]
+        return Span(self._names[index], begin, end, bool(on_gpu), self._shapes.get(index, ()), id, link, thread)
 
 
 def step_time(
     spans: Spans,
     ends: Sequence[int],
     cuda: bool,
-    weights: Weights,
+    stacks: Collection[Shape],
     flex: Collection[str] = (),
     thread: int = 0,
 ) -> tuple[StepTime | None, str]:
     """(the parts of a mean step, "") or (None, why there are none).
 
-    `ends`: when each step ended on `thread` of the host; the first is the prefill's. `flex`: names of ranges in which
-    compiled code of flex_attention runs.
+    ends    when each step ended on `thread` of the host; the first is the prefill's
+    stacks  shapes of the weights that are stacks of matrices (experts); any other weight has two dimensions
+    flex    names of ranges in which compiled code of flex_attention runs
     """
     ends = sorted(ends)
     if len(ends) < 2:
         return None, "no step after the first was traced: the run has a single token"
-    classified = _Classified(weights, flex, {} if cuda else None)
+    classified = _Classified(stacks, flex, {} if cuda else None)
     classified.divide(spans.of_thread(thread), ends[0], ends[-1])
-    found: _Divided = classified
+    divided: _Divided = classified
     seconds = ends[-1] - ends[0]
     if cuda:
-        kernels = [one for one in spans if one.on_gpu]
-        launches = {one.id: one for one in spans if _is_launch(one)}
-        found, seconds = _on_gpu(kernels, launches, classified.of_op or {}, (ends[0], ends[-1]))
+        kernels = [span for span in spans if span.on_gpu]
+        launches = {span.id: span for span in spans if _is_launch(span)}
+        divided, seconds = _on_gpu(kernels, launches, classified.part_of_operator or {}, (ends[0], ends[-1]))
         if not seconds:
             return None, "the profiler saw no kernel on the GPU after the first step"
     steps = len(ends) - 1
-    named = {name: ns / steps / 1e9 for name, ns in found.others.most_common(MOST_NAMED)}
-    seen = {part: ns for part, ns in found.parts.items() if ns or part not in _MAY_BE_FUSED}
+    named = {name: ns / steps / 1e9 for name, ns in divided.other_ns.most_common(MOST_NAMED)}
+    seen = {part: ns for part, ns in divided.parts.items() if ns or part not in _MAY_BE_FUSED}
     parts: dict[StepPart, float] = {part: ns / steps / 1e9 for part, ns in seen.items()}
     return StepTime(steps, seconds / steps / 1e9, cuda, parts, named), ""
 
 
 class _Divided:
-    """Nanoseconds by part; `others`: those of the part "other" by name."""
+    """Nanoseconds by part; `other_ns`: those of the part "other" by name of the event."""
 
     def __init__(self, parts: Iterable[StepPart]) -> None:
         self.parts: dict[StepPart, int] = dict.fromkeys(parts, 0)
-        self.others: Counter[str] = Counter()
+        self.other_ns: Counter[str] = Counter()
 
     def add(self, part: StepPart, name: str, ns: int) -> None:
         self.parts[part] = self.parts.get(part, 0) + ns
         if part == "other":
-            self.others[name] += ns
+            self.other_ns[name] += ns
 
 
 class _Classified(_Divided):
-    """The host's thread, divided among what runs in it. `of_op`: gets the part of each operator, by its id."""
+    """The host's thread, divided among what runs in it. `part_of_operator`: is given the part of each, by its id."""
 
-    def __init__(self, weights: Weights, flex: Collection[str], of_op: dict[int, StepPart] | None = None) -> None:
+    def __init__(
+        self, stacks: Collection[Shape], flex: Collection[str], part_of_operator: dict[int, StepPart] | None
+    ) -> None:
         super().__init__(("attention", "products", "other", "collectives", "host"))
-        self._stacks, self._matrices, self._flex = weights.stacks, weights.matrices, frozenset(flex)
-        self.of_op = of_op
+        self._stacks, self._flex = frozenset(stacks), frozenset(flex)
+        self._matrices = {pair for *_, rows, columns in stacks for pair in ((rows, columns), (columns, rows))}
+        self.part_of_operator = part_of_operator
 
     def divide(self, spans: Iterable[Span], begin: int, end: int) -> None:
-        """`spans` are sorted; one that lies in another belongs to the part of that one, if it has a part of its own."""
+        """`spans`: as `Spans.of_thread` sorts them. One inside another counts as that one's part, if that has one."""
         open_spans: list[tuple[int, StepPart, str]] = [(end, "host", "")]
         at = begin
         for span in spans:
@@ -166,15 +159,15 @@ class _Classified(_Divided):
                 at = self._until(open_spans.pop(), at)
             limit, outer, name = open_spans[-1]
             part = self._part(span, outer)
-            if self.of_op is not None and not _is_launch(span):
-                self.of_op[span.id] = part
+            if self.part_of_operator is not None and not _is_launch(span):
+                self.part_of_operator[span.id] = part
             if span.end <= begin or span.begin >= end:
                 continue
             if span.begin > at:
                 self.add(outer, name, span.begin - at)
                 at = span.begin
-            own = _named(span) if part == "other" and outer != "other" else name
-            open_spans.append((min(span.end, limit), part, own))
+            label = _named(span) if part == "other" and outer != "other" else name
+            open_spans.append((min(span.end, limit), part, label))
         while open_spans:
             at = self._until(open_spans.pop(), at)
 
@@ -229,30 +222,33 @@ def part_of_name(name: str) -> StepPart:
 
 
 def _on_gpu(
-    kernels: Sequence[Span], launches: Mapping[int, Span], of_op: Mapping[int, StepPart], window: tuple[int, int]
+    kernels: Sequence[Span],
+    launches: Mapping[int, Span],
+    part_of_operator: Mapping[int, StepPart],
+    window: tuple[int, int],
 ) -> tuple[_Divided, int]:
-    """The GPU's time in the window divided, and how long it is."""
-    found = _Divided(("attention", "products", "other", "collectives", "gaps", "host"))
-    launched = [(launches.get(one.id, one), one) for one in kernels]
-    before = [one.end for launch, one in launched if launch.begin < window[0]]
-    inside = ((launch, one) for launch, one in launched if window[0] <= launch.begin < window[1])
-    ours = sorted((one.begin, one.end, launch, one) for launch, one in inside)
-    if not ours:
-        return found, 0
-    start = at = max(before, default=ours[0][0])
-    for begin, end, launch, kernel in ours:
+    """(time divided, nanoseconds): from the end of what was launched before the window to the end of what was in it."""
+    divided = _Divided(("attention", "products", "other", "collectives", "gaps", "host"))
+    launched = [(launches.get(kernel.id, kernel), kernel) for kernel in kernels]
+    before = [kernel.end for launch, kernel in launched if launch.begin < window[0]]
+    inside = ((launch, kernel) for launch, kernel in launched if window[0] <= launch.begin < window[1])
+    ordered = sorted((kernel.begin, kernel.end, launch, kernel) for launch, kernel in inside)
+    if not ordered:
+        return divided, 0
+    start = at = max(before, default=ordered[0][0])
+    for begin, end, launch, kernel in ordered:
         if begin > at:
             waited = max(0, min(begin, launch.end) - at) if launch is not kernel and launch.begin >= at else 0
-            found.add("host", "", waited)
-            found.add("gaps", "", begin - at - waited)
+            divided.add("host", "", waited)
+            divided.add("gaps", "", begin - at - waited)
             at = begin
         if end > at:
-            found.add(_part_of_kernel(kernel, of_op), kernel.name, end - at)
+            divided.add(_part_of_kernel(kernel, part_of_operator), kernel.name, end - at)
             at = end
-    return found, at - start
+    return divided, at - start
 
 
-def _part_of_kernel(kernel: Span, of_op: Mapping[int, StepPart]) -> StepPart:
+def _part_of_kernel(kernel: Span, part_of_operator: Mapping[int, StepPart]) -> StepPart:
     """By the operator that launched it; by its own name where that says nothing, as in a replayed graph."""
-    part = of_op.get(kernel.link, "other") if kernel.link else "other"
+    part = part_of_operator.get(kernel.link, "other") if kernel.link else "other"
     return part if part in ("attention", "products", "collectives") else part_of_name(kernel.name)

@@ -21,9 +21,9 @@ _SCALE_ATTRIBUTES = ("SCB", "CB", "quant_state")
 def layer_bytes(layer: Any) -> int:
     """Bytes of all that a cache layer keeps. Cheap enough to call for each token: plain tensors are not searched."""
     keys = getattr(layer, "keys", None)  # a layer of linear attention has none
-    plain = 0 if keys is None else int(keys.nbytes + layer.values.nbytes)
-    plain += sum(int(tensor.nbytes) for part in extra_parts(layer) for tensor in inner_tensors(part))
-    return plain + sum(int(tensor.nbytes) for part in quantized_parts(layer) for tensor in inner_tensors(part))
+    size = 0 if keys is None else int(keys.nbytes + layer.values.nbytes)
+    parts = (*extra_parts(layer), *quantized_parts(layer))
+    return size + sum(int(tensor.nbytes) for part in parts for tensor in inner_tensors(part))
 
 
 class CacheBytes(NamedTuple):
@@ -37,15 +37,15 @@ class CacheBytes(NamedTuple):
 
 
 def cache_bytes(layers: Iterable[tuple[bool, Any, int]]) -> CacheBytes:
-    """Of cache layers, each with whether it has a window and how many are like it."""
+    """Sum over cache layers, each given as (has a sliding window, layer, how many are like it)."""
     sliding = full = latent = state = indexed = 0
-    for slides, layer, many in layers:
-        size = layer_bytes(layer) * many
+    for slides, layer, count in layers:
+        size = layer_bytes(layer) * count
         if slides:
             sliding += size
             continue
-        states = _named_bytes(layer, "conv_states", "recurrent_states") * many
-        index = _named_bytes(layer, "indexer_keys") * many
+        states = _named_bytes(layer, "conv_states", "recurrent_states") * count
+        index = _named_bytes(layer, "indexer_keys") * count
         full, state, indexed = full + size, state + states, indexed + index
         latent += size - states - index if keeps_latents(layer) else 0
     return CacheBytes(sliding, full, latent, state, indexed)
@@ -77,8 +77,8 @@ def extra_parts(layer: Any) -> list[Any]:
 def inner_tensors(part: Any) -> Iterator[Any]:
     """The plain tensors inside a tensor subclass, a tuple or a dict: codes, scales and zero points."""
     if isinstance(part, tuple | list):
-        for one in part:
-            yield from inner_tensors(one)
+        for item in part:
+            yield from inner_tensors(item)
     elif isinstance(part, dict):
         yield from inner_tensors(list(part.values()))
     elif hasattr(part, "__tensor_flatten__"):
@@ -96,10 +96,10 @@ def cache_tensors(cache: Any) -> Iterator[Any]:
 
 def bytes_by_device(cache: Any) -> Counter[str]:
     """Bytes of a cache's tensors by device type, such as "cpu" and "cuda"."""
-    found: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
     for tensor in cache_tensors(cache):
-        found[tensor.device.type] += tensor.nbytes
-    return found
+        sizes[tensor.device.type] += tensor.nbytes
+    return sizes
 
 
 def bytes_on(tensors: Any, index: int) -> int:
@@ -118,30 +118,27 @@ def local_part(tensor: Any) -> Any:
 def bnb_scales(holder: Any) -> list[Any]:
     """Scales and lookup tables of a bitsandbytes weight, which are not parameters, of both levels."""
     pending = [getattr(holder, name, None) for name in _SCALE_ATTRIBUTES]
-    found: list[Any] = []
+    scales: list[Any] = []
     while pending:
-        one = pending.pop()
-        if _is_tensor(one):
-            found.append(one)
-        elif type(one).__name__ == "QuantState":
-            pending += vars(one).values()
-    return found
+        value = pending.pop()
+        if _is_tensor(value):
+            scales.append(value)
+        elif type(value).__name__ == "QuantState":
+            pending += vars(value).values()
+    return scales
 
 
 def triton_weights(module: Any) -> dict[str, list[Any]]:
     """MXFP4 experts of gpt-oss by name, each [values, scales]: the Hub kernel's own objects, or parameters."""
-    found = _packed_weights(module)
+    parameters = module._parameters
+    names = (name.removesuffix("_blocks") for name in parameters if name.endswith("_blocks"))
+    pairs = ((name, parameters[f"{name}_blocks"], parameters.get(f"{name}_scales")) for name in names)
+    weights = {name: [blocks, scales] for name, blocks, scales in pairs if scales is not None}
     for name, value in vars(module).items():
         data = getattr(getattr(value, "storage", None), "data", None)
         if not _is_tensor(value) and _is_tensor(data):
-            found[name] = [data, vars(module)[f"{name}_precision_config"].weight_scale.storage.data]
-    return found
-
-
-def _packed_weights(module: Any) -> dict[str, list[Any]]:
-    own = module._parameters
-    names = (name.removesuffix("_blocks") for name in own if name.endswith("_blocks"))
-    return {name: [own[f"{name}_blocks"], own[f"{name}_scales"]] for name in names if f"{name}_scales" in own}
+            weights[name] = [data, vars(module)[f"{name}_precision_config"].weight_scale.storage.data]
+    return weights
 
 
 def weight_tensors(model: Any) -> Iterator[Any]:
@@ -160,7 +157,7 @@ def named_weight_tensors(model: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _own_tensors(module: Any) -> Iterator[tuple[str, Any]]:
-    """Those of one module alone, by their names in it."""
+    """Those of one module, without its children, by their names in it."""
     for name, tensor in (*module._parameters.items(), *module._buffers.items()):
         if tensor is not None:
             yield from ((name, part) for part in (*inner_tensors(tensor), *bnb_scales(tensor)))
@@ -182,7 +179,6 @@ def parameter_count(model: Any) -> int:
 
 
 def total_bytes(tensors: Any) -> int:
-    """Bytes of these tensors together."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
@@ -193,15 +189,15 @@ def _is_tensor(value: Any) -> bool:
 
 
 def has_packed_weights(model: Any) -> bool:
-    """Whether some parameters are no plain numbers: products with them may round the other factor, too."""
+    """Whether some parameters are packed or integers: products with them may round the other factor, too."""
     from torch import Tensor, nn
 
     parts = map(local_part, model.parameters())
-    return any(type(one) not in (nn.Parameter, Tensor) or not one.is_floating_point() for one in parts)
+    return any(type(part) not in (nn.Parameter, Tensor) or not part.is_floating_point() for part in parts)
 
 
 def computes_in_bfloat16(model: Any) -> bool:
     """Whether products with 4-bit weights give numbers of bfloat16, whatever multiplies with them: so bitsandbytes
     computes on a CPU with AVX512-BF16, for which it lays such weights out anew (0.50: nn/modules.py, Linear4bit)."""
-    states = (getattr(one, "quant_state", None) for one in model.parameters())
+    states = (getattr(weight, "quant_state", None) for weight in model.parameters())
     return any(getattr(state, "packing_format_for_cpu", False) for state in states)

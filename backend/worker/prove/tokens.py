@@ -35,8 +35,7 @@ FLOAT32_ROUNDING, SIXTEEN_BITS_ROUNDING = 1e-3, 0.05
 """The largest difference of a position's hidden states, as a share of their length, that orders of summation make.
 States of another text differ by about their length. Our choice."""
 SWAPPED, SWAPPED_NEAR = 1 / 8, 5
-"""Share of a text's tokens that may be the second likeliest by more than the slack, and by how many times the slack."""
-
+"""Up to this share of a text's tokens may be the second likeliest, behind by up to so many times the slack."""
 
 MOST_REPEATED = 16
 """Tokens of a text that are looked at again, each in a pass of its own over what lies before it."""
@@ -81,12 +80,12 @@ def find_tokens(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) ->
         reason = f"prompt and text are longer than {MOST_TOKENS:,} tokens" if longer else "no token was generated"
     if not reason:
         try:
-            right, every = 0, 0
+            correct, total = 0, 0
             for text in checked:
                 chosen = _chosen(model, text)
-                right, every = right + int(chosen.sum()), every + len(chosen)
-            proof = f"{right} of {every} tokens are those that the model chooses in one pass over prompt and text"
-            return Finding(TOKENS, effective, proof, right, every)
+                correct, total = correct + int(chosen.sum()), total + len(chosen)
+            proof = f"{correct} of {total} tokens are those that the model chooses in one pass over prompt and text"
+            return Finding(TOKENS, effective, proof, correct, total)
         except Exception as error:
             reason = _failure(error)
     return Finding(TOKENS, effective, reason, outcome="unchecked")
@@ -109,15 +108,16 @@ def find_states(model: Any, plan: Plan, ids: torch.Tensor, mask: torch.Tensor, s
         return Finding(TOKENS, "states", "flex_attention would compile a graph for this one pass", outcome="unchecked")
     try:
         with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
-            wanted = model(input_ids=ids, attention_mask=mask)[0].float()
+            reference = model(input_ids=ids, attention_mask=mask)[0].float()
     except Exception as error:
         return Finding(TOKENS, "states", _failure(error), outcome="unchecked")
-    real = mask.bool()
-    apart = (states.float() - wanted).norm(dim=-1)
+    tokens = mask.bool()
+    distance = (states.float() - reference).norm(dim=-1)
     allowed = FLOAT32_ROUNDING if states.dtype == torch.float32 else SIXTEEN_BITS_ROUNDING
-    right, every = int((real & (apart <= wanted.norm(dim=-1) * allowed)).sum()), int(real.sum())  # NaN is not right
-    proof = f"{right} of {every} positions of the last pass hold what a pass without compilation and capture gives"
-    return Finding(TOKENS, "states", proof, right, every)
+    close = distance <= reference.norm(dim=-1) * allowed  # False for NaN
+    correct, total = int((tokens & close).sum()), int(tokens.sum())
+    proof = f"{correct} of {total} positions of the last pass hold what a pass without compilation and capture gives"
+    return Finding(TOKENS, "states", proof, correct, total)
 
 
 def _failure(error: Exception) -> str:
@@ -135,21 +135,21 @@ def _chosen(model: Any, text: Text) -> torch.Tensor:
     spread = torch.linspace(0, end - count // 2 - 1, count - count // 2).round().long()
     places = torch.cat([spread, torch.arange(end - count // 2, end)])  # on the CPU: layers may lie on several GPUs
     ids = torch.tensor([[*text.prompt, *text.generated]], device=model.device)  # (1, P + N)
-    given = ids[:, :-1]
-    if model.device.type == "cuda" and (odd := given.shape[1] % ROUND):  # what follows changes no logits before it
-        given = torch.nn.functional.pad(given, (0, ROUND - odd), value=int(ids[0, -1]))
-    logits = _logits(model, given, places + start - 1)  # (N, V)
+    inputs = ids[:, :-1]
+    if model.device.type == "cuda" and (excess := inputs.shape[1] % ROUND):  # what follows changes no logits before it
+        inputs = torch.nn.functional.pad(inputs, (0, ROUND - excess), value=int(ids[0, -1]))
+    logits = _logits(model, inputs, places + start - 1)  # (N, V)
     slack = _slack(model)
     chosen = ids[0, start:].to(logits.device)[places.to(logits.device)]
     behind = _behind(logits, chosen)
     swapped = (behind > slack) & (behind <= SWAPPED_NEAR * slack) & (logits.topk(2).indices[:, 1] == chosen)
     few = swapped.sum() <= max(1, count * SWAPPED)
-    right = (behind <= slack) | (swapped & few)
+    correct = (behind <= slack) | (swapped & few)
     # Attention of some models (Doge, CPM-Ant) looks at what follows in the text, unlike in steps.
-    for i in (~right).nonzero().flatten().tolist()[:MOST_REPEATED]:
-        before = ids[:, : start + int(places[i])]
-        right[i] = bool(_behind(_logits(model, before, 1), chosen[i : i + 1]) <= slack)
-    return right
+    for i in (~correct).nonzero().flatten().tolist()[:MOST_REPEATED]:
+        context = ids[:, : start + int(places[i])]
+        correct[i] = bool(_behind(_logits(model, context, 1), chosen[i : i + 1]) <= slack)
+    return correct
 
 
 def _logits(model: Any, ids: torch.Tensor, places: torch.Tensor | int) -> torch.Tensor:

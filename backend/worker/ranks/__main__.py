@@ -78,27 +78,27 @@ def take_part(launcher_pid: int, share: Share, folder: Path | None = None) -> No
     name_folder()
     from tokendyno.backend.worker.ranks.member import FAILURE, AgreedCancel, Member, meet, watch_beats
 
-    def apart(why: str) -> None:
+    def leave(reason: str) -> None:
         if folder is None:
-            sys.stderr.write(f"tokendyno: {why}\n")
+            sys.stderr.write(f"tokendyno: {reason}\n")
         else:
-            (folder / f"{FAILURE}{rank}").write_text(why, encoding="utf-8")
+            (folder / f"{FAILURE}{rank}").write_text(reason, encoding="utf-8")
         os._exit(LOST)
 
-    meet(rank, size, apart, share.hello)
+    meet(rank, size, leave, share.hello)
     with frozen_imports():
         from tokendyno.backend.worker.serve import serve
 
     settle_heap()
     member = Member(rank, size, folder, share)
     if share.hosts > 1:
-        threading.Thread(target=watch_beats, args=(rank, size, share.ranks, apart), name="watch", daemon=True).start()
+        threading.Thread(target=watch_beats, args=(rank, size, share.ranks, leave), name="watch", daemon=True).start()
     group.join(member)
     commands = Commands()
     read = read_commands if rank == 0 else follow
     threading.Thread(target=read, args=(commands, member), name="commands", daemon=True).start()
-    nobody = os.open(os.devnull, os.O_WRONLY)  # what the other ranks have to say is what the first one says
-    channel = PipeChannel(events_fd if rank == 0 else nobody, broken=lambda: os._exit(LOST))
+    null_fd = os.open(os.devnull, os.O_WRONLY)  # the events of the other ranks would repeat those of rank 0
+    channel = PipeChannel(events_fd if rank == 0 else null_fd, broken=lambda: os._exit(LOST))
     serve(commands, channel, cancelled=AgreedCancel(commands.cancelled, member))
     os._exit(0)
 

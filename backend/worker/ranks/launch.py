@@ -7,7 +7,6 @@ and rank 0 has to be where the engine is."""
 
 import logging
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,7 +14,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from tokendyno.backend import paths
-from tokendyno.backend.worker.process import die_with_parent, guard_group
+from tokendyno.backend.worker.process import die_with_parent, guard_group, killed_by
 
 
 class Hello(msgspec.Struct, frozen=True):
@@ -98,19 +97,20 @@ def main() -> None:
     os._exit(0)
 
 
-def ended(why: str) -> NoReturn:
-    """The engine reads the last line."""
-    sys.stderr.write(f"{why}\n")
+def ended(reason: str) -> NoReturn:
+    """End with this reason as the last line on standard error, which the engine reads."""
+    sys.stderr.write(f"{reason}\n")
     sys.stderr.flush()
     os._exit(1)
 
 
-def not_met(share: Share, why: str) -> str:
-    """What is said where other machines did not come."""
+def not_met(share: Share, reason: str) -> str:
+    """The sentence where other machines did not come."""
     others = "machine 2" if share.hosts == 2 else f"some of machines 2 to {share.hosts}"
     return (
-        f"Ranks on {others} did not come to {share.endpoint} within {share.wait_s:g} s ({why.splitlines()[0][:200]}). "
-        "Type the torchrun line there while this command waits, and let it reach this address."
+        f"Ranks on {others} did not come to {share.endpoint} within {share.wait_s:g} s "
+        f"({reason.splitlines()[0][:200]}). Type the torchrun line there while this command waits, and let it reach "
+        "this address."
     )
 
 
@@ -140,9 +140,7 @@ def cause(rank: int, code: int, folder: Path) -> str:
         sentence = file.read_text(encoding="utf-8")
         return sentence if sentence.startswith(("Rank ", "Ranks ", "The ranks ")) else f"Rank {rank} failed: {sentence}"
     if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        hint = " (often because the system ran out of memory)" if name == "SIGKILL" else ""
-        return f"Rank {rank} was killed by {name}{hint}."
+        return f"Rank {rank} {killed_by(code)}."
     return f"Rank {rank} exited with code {code}."
 
 

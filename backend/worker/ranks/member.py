@@ -68,16 +68,16 @@ class Member:
         """Where all ranks fail alike the group goes on; else others wait for this rank, and the group is lost."""
         number, self._failures = self._failures, self._failures + 1
         self._store.set(f"failed/{number}/{self.rank}", failed.error)
-        own = self._folder / f"{FAILURE}{self.rank}" if self._folder is not None and self.rank else None
-        if own is not None:
-            own.write_text(failed.error, encoding="utf-8")
+        file = self._folder / f"{FAILURE}{self.rank}" if self._folder is not None and self.rank else None
+        if file is not None:
+            file.write_text(failed.error, encoding="utf-8")
         if self.rank:
             self._store.set(f"alone/{self.rank}", failed.error)
-        alike = self._wait([f"failed/{number}/{rank}" for rank in range(self.size)], self._settle_s)
-        if alike:
+        all_failed = self._wait([f"failed/{number}/{rank}" for rank in range(self.size)], self._settle_s)
+        if all_failed:
             self._store.delete_key(f"alone/{self.rank}")
-            if own is not None:
-                own.unlink(missing_ok=True)
+            if file is not None:
+                file.unlink(missing_ok=True)
             return failed
         if self.rank:
             os._exit(1)  # the launcher reads why
@@ -100,10 +100,10 @@ class Member:
 
     # --- waiting ----------------------------------------------------------------------------------
 
-    def _wait(self, keys: list[str], seconds: float, given_up: Callable[[], bool] = lambda: False) -> bool:
+    def _wait(self, keys: list[str], seconds: float, give_up: Callable[[], bool] = lambda: False) -> bool:
         """Whether all keys were set in time."""
         until_s = time.monotonic() + seconds
-        while time.monotonic() < until_s and not given_up():
+        while time.monotonic() < until_s and not give_up():
             try:
                 self._store.wait(keys, min(POLL, datetime.timedelta(seconds=seconds)))
             except dist.DistStoreError:
@@ -132,9 +132,9 @@ def on_this_machine(command: Command, share: Share) -> Command:
     return msgspec.structs.replace(command, plan=msgspec.structs.replace(command.plan, load=load))
 
 
-def where(ranks: Sequence[int], each: int) -> str:
-    """On which machines some ranks are, with `each` on every machine."""
-    machines = sorted({1 + rank // each for rank in ranks})
+def where(ranks: Sequence[int], per_machine: int) -> str:
+    """On which machines some ranks are, with `per_machine` on each."""
+    machines = sorted({1 + rank // per_machine for rank in ranks})
     return f"on machine{'s' * (len(machines) > 1)} {', '.join(map(str, machines))}"
 
 
@@ -157,7 +157,7 @@ WAIT_S = 20e-6
 
 
 def create_answers(path: Path) -> None:
-    """The file, without any answer."""
+    """Create the file, without any answer in it."""
     path.write_bytes(bytes(8 * PLACES))
 
 
@@ -220,20 +220,21 @@ SILENCE_S = 10.0
 GONE = "The ranks on the first machine have ended, or cannot be reached any more."
 
 
-def watch_beats(rank: int, size: int, each: int, apart: Callable[[str], None]) -> None:
-    """Body of a thread of every rank, `each` on one machine; `apart` is told whom rank 0 misses."""
+def watch_beats(rank: int, size: int, per_machine: int, leave: Callable[[str], None]) -> None:
+    """Body of a thread of every rank, `per_machine` of them on each machine; `leave` is told whom rank 0 misses."""
     store = connect()
-    heard = dict.fromkeys(range(each, size) if rank == 0 else (), (0, time.monotonic()))
+    last_heard = dict.fromkeys(range(per_machine, size) if rank == 0 else (), (0, time.monotonic()))
     while True:
         try:
             store.add(f"beat/{rank}", 1)
-            for other, (beats, at_s) in heard.items():
+            for other, (beats, at_s) in last_heard.items():
                 if (now := store.add(f"beat/{other}", 0)) != beats:
-                    heard[other] = now, time.monotonic()
+                    last_heard[other] = now, time.monotonic()
                 elif time.monotonic() - at_s > SILENCE_S:
-                    apart(f"Rank {other} {where([other], each)} has not answered for {SILENCE_S:g} s. See there why.")
+                    place = where([other], per_machine)
+                    leave(f"Rank {other} {place} has not answered for {SILENCE_S:g} s. See there why.")
         except dist.DistError:
-            apart(GONE)
+            leave(GONE)
         time.sleep(BEAT_S)
 
 
@@ -248,7 +249,7 @@ REACH_WAIT_S = 40.0
 """How long they then take to connect at most: seconds between GPUs."""
 
 _PLACE = re.compile(r"\[/.*?\] ")
-"""Of an error in torch's own source."""
+"""Where in torch's own source an error was raised."""
 
 
 class NotAllCame(Exception):
@@ -257,20 +258,19 @@ class NotAllCame(Exception):
 
 def await_all(rank: int, size: int, hello: Hello | None) -> None:
     """Returns once all ranks have come; NotAllCame names those that have not, or cannot take part."""
-    store = connect()
+    store, per_machine = connect(), int(os.environ["LOCAL_WORLD_SIZE"])
     store.set(f"here/{rank}", msgspec.json.encode(hello))
     keys = [f"here/{other}" for other in range(size)]
     try:
         store.wait(keys, datetime.timedelta(seconds=COME_WAIT_S))
     except dist.DistStoreError:
         missing = [other for other, key in enumerate(keys) if not store.check([key])]
-        raise NotAllCame(absent(missing, size // int(os.environ["LOCAL_WORLD_SIZE"]), size)) from None
+        raise NotAllCame(absent(missing, size // per_machine, size)) from None
     if hello is not None:
-        each = int(os.environ["LOCAL_WORLD_SIZE"])
-        first, *others = (msgspec.json.decode(store.get(f"here/{one}"), type=Hello) for one in range(0, size, each))
+        first, *others = (msgspec.json.decode(store.get(key), type=Hello) for key in keys[::per_machine])
         for machine, other in enumerate(others, start=1):
             if reason := unfit(first, other):
-                raise NotAllCame(f"Rank {machine * each} on machine {machine + 1} cannot take part. {reason}")
+                raise NotAllCame(f"Rank {machine * per_machine} on machine {machine + 1} cannot take part. {reason}")
 
 
 def unfit(first: Hello, other: Hello) -> str:
@@ -287,56 +287,54 @@ def unfit(first: Hello, other: Hello) -> str:
 
 
 def absent(missing: Sequence[int], hosts: int, size: int) -> str:
-    """What is said of ranks that were started and have not come."""
-    who = f"Rank{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
+    """The sentence about ranks that were started and have not come."""
+    ranks = f"Rank{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
     place = "here"
     if hosts > 1:
         place = where(missing, size // hosts)
-        who = f"{who} {place}"
+        ranks = f"{ranks} {place}"
     return (
-        f"{who} did not come within {COME_WAIT_S:g} s, though started. Close what else keeps the processors or the "
+        f"{ranks} did not come within {COME_WAIT_S:g} s, though started. Close what else keeps the processors or the "
         f"GPUs busy {place}, and run again, or take fewer ranks."
     )
 
 
-def unreached(hosts: int, why: str) -> str:
-    """What is said where all ranks have come, and no connection from one to the other stands."""
-    sentence = f"The ranks have come, but cannot reach each other ({_PLACE.sub('', why)})."
+def unreached(hosts: int, reason: str) -> str:
+    """The sentence where all ranks have come but cannot be connected."""
+    sentence = f"The ranks have come, but cannot reach each other ({_PLACE.sub('', reason)})."
     if hosts == 1:
-        return (
-            f"{sentence} Close what else keeps the processors or the GPUs busy, and run again; NCCL_DEBUG=INFO tells "
-            "more."
-        )
+        advice = "Close what else keeps the processors or the GPUs busy, and run again; NCCL_DEBUG=INFO tells more."
+        return f"{sentence} {advice}"
     return (
         f"{sentence} Let the machines reach each other on every port, or name the network interface between them in "
         "GLOO_SOCKET_IFNAME (for GPUs in NCCL_SOCKET_IFNAME, too) on each."
     )
 
 
-def meet(rank: int, size: int, apart: Callable[[str], None], hello: Hello | None) -> None:
-    """Returns once all ranks are there and connected; else `apart` is told why, which ends this process.
+def meet(rank: int, size: int, leave: Callable[[str], None], hello: Hello | None) -> None:
+    """Returns once all ranks are there and connected; else `leave` is told why, which ends this process.
 
     On GPUs each rank takes the one of its local rank, and NCCL is started now and not within a captured step
     (rccl#2022); objects still go through gloo. On CPUs the ranks of a machine share its cores out.
     """
-    local = int(os.environ["LOCAL_WORLD_SIZE"])
+    local_size = int(os.environ["LOCAL_WORLD_SIZE"])
     try:
         await_all(rank, size, hello)
-    except NotAllCame as missing:
-        apart(str(missing))
-    late = threading.Timer(REACH_WAIT_S, apart, [unreached(size // local, f"{REACH_WAIT_S:g} s")])
-    late.daemon = True
-    late.start()
+    except NotAllCame as error:
+        leave(str(error))
+    timer = threading.Timer(REACH_WAIT_S, leave, [unreached(size // local_size, f"{REACH_WAIT_S:g} s")])
+    timer.daemon = True
+    timer.start()
     try:
-        _connect(rank, size, local)
+        _connect(rank, size, local_size)
     except (dist.DistError, RuntimeError) as error:
-        apart(unreached(size // local, str(error).splitlines()[0]))
-    late.cancel()
+        leave(unreached(size // local_size, str(error).splitlines()[0]))
+    timer.cancel()
 
 
-def _connect(rank: int, size: int, local: int) -> None:
+def _connect(rank: int, size: int, local_size: int) -> None:
     if not torch.cuda.is_available():
-        torch.set_num_threads(max(1, torch.get_num_threads() // local))
+        torch.set_num_threads(max(1, torch.get_num_threads() // local_size))
         dist.init_process_group("gloo", rank=rank, world_size=size)
         return
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))

@@ -17,20 +17,21 @@ LOOK_EVERY_S = 0.02
 
 
 class Requests:
-    """The requests of a run, as the model receives them. InputError names the first that does not fit.
+    """The requests of a run. InputError names the first that does not fit.
 
+    all    as the model receives them
     notes  remarks for the user
     """
 
     def __init__(self, session: Session, job: Generate) -> None:
         assert job.traffic is not None
         self._session = session
-        self.every = read_requests(session.model, job.traffic.requests, job.most_prompt_tokens)
+        self.all = read_requests(session.model, job.traffic.requests, job.most_prompt_tokens)
         self.notes = [session.model.remark] if session.model.remark else []
 
     def log(self) -> StepLog:
-        """An empty log, in which they arrive."""
-        return StepLog([one.arrival_s for one in self.every])
+        """An empty log that knows when each of them arrives."""
+        return StepLog([request.arrival_s for request in self.all])
 
     def sleep_until(self, log: StepLog, arrival_s: float) -> None:
         """Wait for the next request, or for a cancel."""
@@ -43,12 +44,11 @@ class Requests:
             log.end(request, log.now_s(), "cancelled")
 
     def outcome(self, run: Measured) -> Outcome:
-        """But for what only one kind of batching counts. Steps without a prompt are those that an optimization of steps
-        should reach."""
+        """What both kinds of batching count. An optimization of steps should reach those in which no prompt is read."""
         log: StepLog = run.meter
         prompts = log.prompt_steps()
         requests = counts.Requests(
-            batch_requests=len(self.every),
+            batch_requests=len(self.all),
             batch_steps=len(log.rows),
             slot_steps=len(log.rows) * run.task.job.batch_size,
             fullest_step=max((len(row.parts) for row in log.rows), default=0),
@@ -61,15 +61,16 @@ class Requests:
         return Outcome("", ttft_s, [step for step in range(log.launched) if step not in prompts], counted)
 
     def tokens(self, run: Measured) -> Finding:
-        """Whether those are right of the first request and of the one with most, as far as one pass takes them."""
+        """Checks the first request, and of those that one pass can take the one with the most tokens."""
         job = run.task.job
-        every = [Text(one.ids, run.meter.ids[one.number]) for one in self.every]
-        longest = max((text for text in every if text.fits), key=lambda text: len(text.generated), default=every[0])
-        some = [every[0]] if longest == every[0] else [every[0], longest]
-        return find_tokens(self._session.model.model, job.plan, job.temperature > 0, some)
+        texts = [Text(request.ids, run.meter.ids[request.number]) for request in self.all]
+        longest = max((text for text in texts if text.fits), key=lambda text: len(text.generated), default=texts[0])
+        checked = [texts[0]] if longest == texts[0] else [texts[0], longest]
+        return find_tokens(self._session.model.model, job.plan, job.temperature > 0, checked)
 
 
 def most_of(job: Generate, requests: Sequence[TokenizedRequest]) -> tuple[int, int, int]:
     """The longest prompt, the most new tokens, and places of a cache for both: no batch needs more."""
-    longest, output = max(len(one.ids) for one in requests), max(one.max_new_tokens for one in requests)
+    longest = max(len(request.ids) for request in requests)
+    output = max(request.max_new_tokens for request in requests)
     return longest, output, cache_places(job.plan.generate.shapes, longest, output)

@@ -46,10 +46,10 @@ class ContinuousBatches:
 
     def prepare(self, job: Generate) -> Task:
         self._requests = Requests(self._session, job)
-        every = self._requests.every
-        ids = torch.tensor([every[0].ids], device=self._session.model.model.device)
+        requests = self._requests.all
+        ids = torch.tensor([requests[0].ids], device=self._session.model.model.device)
         prompt = Prompt(ids, torch.ones_like(ids), self._requests.notes)
-        return Task(job, prompt, 0, (job.plan.generate, job.batch_size), most_of(job, every))
+        return Task(job, prompt, 0, (job.plan.generate, job.batch_size), most_of(job, requests))
 
     def cache(self, task: Task) -> None:
         """None: it is in pages, which come and go with a manager."""
@@ -70,12 +70,13 @@ class ContinuousBatches:
 
     def _serve_few(self, task: Task, tokens: int) -> int:
         """Serve a few of the requests for so many tokens each, in the same way; returns the steps."""
-        few = [one._replace(arrival_s=0.0, max_new_tokens=tokens) for one in self._requests.every[:WARM_REQUESTS]]
-        log = StepLog([0.0 for _ in self._requests.every])
+        first = self._requests.all[:WARM_REQUESTS]
+        requests = [request._replace(arrival_s=0.0, max_new_tokens=tokens) for request in first]
+        log = StepLog([0.0 for _ in self._requests.all])
         with self._open(task.job, log) as (manager, watch):
             log.start()
             watch.restart(log)
-            self._drive(manager, watch, few, log, True)
+            self._drive(manager, watch, requests, log, True)
         return len(log.rows)
 
     # --- the manager ------------------------------------------------------------------------------
@@ -104,15 +105,15 @@ class ContinuousBatches:
         """Pages of the KV cache. InputError where the longest request does not fit."""
         plan, traffic = job.plan.generate.batch, job.traffic
         assert traffic is not None
-        longest = sorted((len(one.ids) + one.max_new_tokens for one in self._requests.every), reverse=True)
-        lengths = longest[: traffic.concurrent]
+        lengths = sorted((len(request.ids) + request.max_new_tokens for request in self._requests.all), reverse=True)
+        lengths = lengths[: traffic.concurrent]
         pages = pages_of(traffic, plan.page_tokens) if traffic.exact else pages_needed(lengths, plan.page_tokens)
         pages = traffic.pages or pages
-        most = math.ceil(lengths[0] / plan.page_tokens)
-        if most > pages:  # of a text, whose tokens were not known before
+        needed = math.ceil(lengths[0] / plan.page_tokens)
+        if needed > pages:  # of a text, whose tokens were not known before
             raise InputError(
-                f"The longest request needs {most:,} pages of {plan.page_tokens} tokens, but there are only {pages:,}. "
-                f"Use at least {most:,} pages (--pages)."
+                f"The longest request needs {needed:,} pages of {plan.page_tokens} tokens, but there are only "
+                f"{pages:,}. Use at least {needed:,} pages (--pages)."
             )
         return pages
 
@@ -126,8 +127,8 @@ class ContinuousBatches:
             watch.restart(meter)
             cache = manager.batch_processor.cache
             groups = [
-                PageGroup(name, len(one.layer_indices), one.tokens_per_page, one.bytes_per_block, one.num_blocks)
-                for name, one in cache.cache_allocators.items()
+                PageGroup(name, len(pool.layer_indices), pool.tokens_per_page, pool.bytes_per_block, pool.num_blocks)
+                for name, pool in cache.cache_allocators.items()
             ]
             used_bytes = cache.num_sectors * cache.bytes_per_sector
             self._session.channel.send(PagesAllocated(groups, used_bytes, int(cache.cache_tensor.nbytes) - used_bytes))
@@ -140,15 +141,15 @@ class ContinuousBatches:
     def _rehearse(self, job: Generate, manager: Any, watch: PagedWatch) -> None:
         """Serve the requests once, unmeasured, so that the graphs of all sizes that they come to are captured."""
         with self._session.channel.phasing("compile", "capturing CUDA graphs of steps"):
-            log = StepLog([0.0 for _ in self._requests.every])
+            log = StepLog([0.0 for _ in self._requests.all])
             log.start()
             watch.restart(log)
-            at_once = [one._replace(arrival_s=0.0) for one in self._requests.every]
+            at_once = [request._replace(arrival_s=0.0) for request in self._requests.all]
             self._drive(manager, watch, at_once, log, job.ignore_eos)
 
     def generate(self, run: Measured) -> None:
         assert self._watch is not None
-        self._drive(self._manager, self._watch, self._requests.every, run.meter, run.task.job.ignore_eos)
+        self._drive(self._manager, self._watch, self._requests.all, run.meter, run.task.job.ignore_eos)
         self._requests.end_cancelled(run.meter)
 
     def _drive(
@@ -157,13 +158,13 @@ class ContinuousBatches:
         """Serve these requests to their ends, or until cancelled."""
         processor, pending = manager.batch_processor, deque(requests)
         eos = -1 if ignore_eos else (self._session.model.eos or -1)
-        overlapping, stuck = processor.use_async_batching, 0
+        overlapping, idle_steps = processor.use_async_batching, 0
         with torch.no_grad():
             while not self._session.cancelled.is_set():
                 now_s = log.now_s()
                 while pending and pending[0].arrival_s <= now_s:
-                    one = pending.popleft()
-                    manager.add_request(one.ids, str(one.number), one.max_new_tokens, eos_token_id=eos)
+                    request = pending.popleft()
+                    manager.add_request(request.ids, str(request.number), request.max_new_tokens, eos_token_id=eos)
                 log.arrived(now_s)
                 watch.begin()
                 if processor.prepare_next_batch():
@@ -174,10 +175,10 @@ class ContinuousBatches:
                         continue
                     processor.update_batch()
                     mark_step()
-                    stuck = 0
+                    idle_steps = 0
                 elif processor.has_pending_requests():
-                    stuck += 1
-                    if stuck > MOST_IDLE_STEPS:
+                    idle_steps += 1
+                    if idle_steps > MOST_IDLE_STEPS:
                         raise RuntimeError("The scheduler schedules nothing although requests wait")
                 elif pending:
                     self._requests.sleep_until(log, pending[0].arrival_s)
@@ -191,7 +192,7 @@ class ContinuousBatches:
     def outcome(self, run: Measured) -> Outcome:
         assert self._watch is not None
         outcome, page_tokens = self._requests.outcome(run), run.task.job.plan.generate.batch.page_tokens
-        cached = [len(self._requests.every[i].ids) + len(ids) - 1 for i, ids in enumerate(run.meter.ids) if ids]
+        cached = [len(self._requests.all[i].ids) + len(ids) - 1 for i, ids in enumerate(run.meter.ids) if ids]
         outcome.counts.pages = self._watch.counts(sum(math.ceil(tokens / page_tokens) for tokens in cached))
         return outcome
 

@@ -31,7 +31,7 @@ from tokendyno.backend.worker.measure.scores import Reading, Scores
 from tokendyno.backend.worker.measure.steps import StepStreamer
 from tokendyno.backend.worker.measure.stream import Streamer
 from tokendyno.backend.worker.prove.observation import Observation
-from tokendyno.backend.worker.prove.profile import detach, trace
+from tokendyno.backend.worker.prove.profile import Trace, detach, trace
 from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
 from tokendyno.backend.worker.prove.tensor_bytes import local_part
 from tokendyno.backend.worker.runners.continuous import ContinuousBatches
@@ -55,7 +55,7 @@ class Course:
     """Carries out commands on one model, one at a time. What was compiled and captured serves the next run too.
 
     shared_process  other work runs in this process too, so its memory is not this model's alone
-    parts           the classes that its generation is made of
+    parts           classes of its generation and of that one's loop
     """
 
     def __init__(self, session: Session, generation: Generation, shared_process: bool, parts: tuple[type, ...]) -> None:
@@ -106,7 +106,7 @@ class Course:
         task, expected = decoding.given_text(job, token_ids(session.model.tokenizer, job.text))
         session.compiling.begin(job.plan, 1, task.length or task.prompt.tokens)
         vocabulary = scored_ids(session.model.model)
-        self._warm_up(dataclasses.replace(task, given=Scores(expected, vocabulary)))
+        self._warm_up(dataclasses.replace(task, scores=Scores(expected, vocabulary)))
         scores = Scores(expected, vocabulary, job.keep, job.against)
         session.best.forget()
         with session.channel.phasing("quality", "reading a given text") as steps:
@@ -191,8 +191,8 @@ class Course:
         sampler = Sampler(self._memory, self._beside)
         meter = generation.meter(task, cache, sampler)
         with generation.around(task, meter):
-            tokens, new, places = task.most or (task.prompt.tokens, job.max_new_tokens, task.length)
-            session.channel.send(Started(tokens, job.batch_size, new, notes, places))
+            tokens, output, places = task.most or (task.prompt.tokens, job.max_new_tokens, task.length)
+            session.channel.send(Started(tokens, job.batch_size, output, notes, places))
             annotations = Annotations(lambda: len(meter.rows), task.window, session.cuda)
             tokenizer = None if session.model.encoder else session.model.tokenizer
             sender = Streamer if job.traffic is None else StepStreamer
@@ -278,8 +278,8 @@ class Course:
         if own_group().size == 1:
             return []
         own = of_rank(model.weight_bytes, self._residue.cache_bytes(run.cache), run.sampler)
-        every = own_group().exchange(msgspec.json.encode(own))
-        return [msgspec.json.decode(one, type=RankMemory) for one in every]
+        answers = own_group().exchange(msgspec.json.encode(own))
+        return [msgspec.json.decode(answer, type=RankMemory) for answer in answers]
 
 
 class Proof(NamedTuple):
@@ -295,17 +295,12 @@ class Proof(NamedTuple):
 def witness(session: Session, generation: Generation, run: Measured) -> Proof:
     """What was in effect in a run, and in a few further steps in the same shapes, under a profiler."""
 
-    def profiled() -> Any:
-        stacks = {tuple(local_part(one).shape) for one in session.model.model.parameters() if one.ndim == 3}
+    def profiled() -> Trace:
+        stacks = {tuple(local_part(weight).shape) for weight in session.model.model.parameters() if weight.ndim == 3}
         return trace(lambda: generation.repeat(run.task, PROFILED_STEPS), session.cuda, stacks)
 
     observation = Observation(
-        session.model.model,
-        run.cache,
-        run.task.job.plan,
-        functools.cache(profiled),
-        run.counts,
-        own_group().exchange,
+        session.model.model, run.cache, run.task.job.plan, functools.cache(profiled), run.counts, own_group().exchange
     )
     with session.channel.phasing("prove") as steps:
         findings = find_all(observation, steps.step)
@@ -313,15 +308,16 @@ def witness(session: Session, generation: Generation, run: Measured) -> Proof:
         findings += [tokens] if tokens else []
     code = session.compiling.generated.code() if run.counts.compilation.graphs else []
     try:
-        seen = observation.trace()
+        profile = observation.trace()
     except Exception as error:
         no_step = f"the trace failed: {type(error).__name__}: {error}"[:300]
         return Proof(findings, None, no_step, code, Traced(profiler_attached=_attached(session)))
     traced = Traced(profiler_attached=_attached(session))
-    if seen.step is not None and seen.step.gpu and run.task.job.traffic is None:  # those of many requests differ
-        idle_s = sum(seen.step.parts_s.get(part, 0.0) for part in ("gaps", "host"))
-        traced = msgspec.structs.replace(traced, step_busy_s=seen.step.seconds - idle_s)
-    return Proof(findings, seen.step, seen.no_step, code, traced)
+    step = profile.step
+    if step is not None and step.gpu and run.task.job.traffic is None:  # those of many requests differ
+        idle_s = sum(step.parts_s.get(part, 0.0) for part in ("gaps", "host"))
+        traced = msgspec.structs.replace(traced, step_busy_s=step.seconds - idle_s)
+    return Proof(findings, step, profile.no_step, code, traced)
 
 
 def _attached(session: Session) -> int | None:

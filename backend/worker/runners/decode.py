@@ -75,28 +75,28 @@ class Decoding:
 
     def prepare(self, job: Generate) -> Task:
         plan = job.plan.generate
-        read = read_prompt(self._model, job)
-        prompt = pad(read, plan.shapes, self._model.pad)
-        self.prompt_ids = read.ids[0].tolist()
+        unpadded = read_prompt(self._model, job)
+        prompt = pad(unpadded, plan.shapes, self._model.pad)
+        self.prompt_ids = unpadded.ids[0].tolist()
         self._caches.require_groups(plan, job.batch_size, prompt.tokens)
-        return self.task(job, prompt, max(cache_places(plan.shapes, read.tokens, job.max_new_tokens), job.places))
+        return self.task(job, prompt, max(cache_places(plan.shapes, unpadded.tokens, job.max_new_tokens), job.places))
 
-    def given_text(self, job: Score, ids: list[int]) -> tuple[Task, list[int]]:
+    def given_text(self, score: Score, ids: list[int]) -> tuple[Task, list[int]]:
         """The text's beginning as the prompt of a run, and the tokens that follow. InputError if there are too few."""
         most = max_positions(self._model.model.config) or len(ids)
-        expected = ids[job.context : min(job.context + job.positions, most)]
+        expected = ids[score.context : min(score.context + score.positions, most)]
         if len(expected) < MIN_POSITIONS:
             raise InputError(
-                f"The text {job.name!r} has {len(ids):,} token{'s' * (len(ids) != 1)} and the model {most:,} "
-                f"positions: after {job.context:,} tokens of context that leaves {len(expected)} to predict, and at "
+                f"The text {score.name!r} has {len(ids):,} token{'s' * (len(ids) != 1)} and the model {most:,} "
+                f"positions: after {score.context:,} tokens of context that leaves {len(expected)} to predict, and at "
                 f"least {MIN_POSITIONS} are needed. Give a longer text, or less context (--context)."
             )
-        run = Generate(job.plan, "", 0, len(expected), 1, 0.0, 0, True, True)
-        rows = torch.tensor([ids[: job.context]], device=self._model.model.device)
-        prompt = pad(Prompt(rows, torch.ones_like(rows)), job.plan.generate.shapes, self._model.pad)
-        self._caches.require_groups(job.plan.generate, 1, prompt.tokens)
-        length = cache_places(job.plan.generate.shapes, job.context, len(expected))
-        return self.task(run, prompt, max(length, job.places)), expected
+        job = Generate(score.plan, "", 0, len(expected), 1, 0.0, 0, True, True)
+        rows = torch.tensor([ids[: score.context]], device=self._model.model.device)
+        prompt = pad(Prompt(rows, torch.ones_like(rows)), score.plan.generate.shapes, self._model.pad)
+        self._caches.require_groups(score.plan.generate, 1, prompt.tokens)
+        length = cache_places(score.plan.generate.shapes, score.context, len(expected))
+        return self.task(job, prompt, max(length, score.places)), expected
 
     def task(self, job: Generate, prompt: Prompt, length: int) -> Task:
         """A task of that prompt, for a cache of that length. A growing cache keeps one token less than a window's layer
@@ -124,7 +124,7 @@ class Decoding:
     # --- unmeasured -------------------------------------------------------------------------------
 
     def warm_up(self, task: Task) -> counts.WarmUp:
-        """What compiles is a phase of its own."""
+        """Compilation is a phase of its own."""
         plan, session = task.job.plan.generate, self._session
         if self.loop.keeps_step:
             session.warm.clear()
@@ -148,10 +148,10 @@ class Decoding:
     def repeat(self, task: Task, steps: int) -> int:
         return self._unmeasured(task, task.prompt, min(steps, task.job.max_new_tokens))
 
-    def read(self, task: Task, given: Scores, progress: Callable[[], None]) -> None:
-        """Let `given` take the scores of its text, which begins with the prompt; `progress` is called at each token."""
-        task = dataclasses.replace(task, given=given)
-        self._unmeasured(task, task.prompt, len(given.ids), progress)
+    def read(self, task: Task, scores: Scores, progress: Callable[[], None]) -> None:
+        """Let `scores` take those of its text, which begins with the prompt; `progress` is called at each token."""
+        task = dataclasses.replace(task, scores=scores)
+        self._unmeasured(task, task.prompt, len(scores.ids), progress)
 
     def _unmeasured(self, task: Task, prompt: Prompt, tokens: int, progress: Callable[[], None] = lambda: None) -> int:
         """Generate that many tokens after the task's prompt, or after another one; returns in how many passes."""
@@ -160,12 +160,12 @@ class Decoding:
             progress()
             return self._session.cancelled.is_set()
 
-        own = prompt is task.prompt  # one that reaches a window is read in the warm-up alone
+        own_prompt = prompt is task.prompt  # one that reaches a window is read in the warm-up alone
         job = msgspec.structs.replace(task.job, max_new_tokens=tokens, ignore_eos=True)
-        again = dataclasses.replace(task, job=job, prompt=prompt)
+        unmeasured = dataclasses.replace(task, job=job, prompt=prompt)
         meter = Unmeasured(stopping, prompt.ids)
-        self.loop.generate(again, self.cache(again), meter, own)
-        if not own:
+        self.loop.generate(unmeasured, self.cache(unmeasured), meter, own_prompt)
+        if not own_prompt:
             self._session.best.forget()
         return meter.passes
 
@@ -196,7 +196,7 @@ class Decoding:
                 moved_layers=meter.moved_layers() if job.plan.generate.cache.fixed else 0,
             ),
         )
-        if self._passes.read:
+        if self._passes.prompt_ids:
             counted.prefill = self._passes.counts()
         replays, matrices = self._session.graph_calls.of_prompt()
         if self.loop.keeps_step and (replays or matrices):
@@ -213,7 +213,7 @@ class Decoding:
         )
 
     def _drafts(self, run: Measured) -> counts.Drafts:
-        """Those that were proposed and accepted, and in a greedy text that is proved, those that should have been."""
+        """Drafts that were proposed and accepted; for the proof of a greedy text also those that should have been."""
         job, lengths, ids = run.task.job, run.drafts.lengths, run.streamer.ids
         counted = run.drafts.counts(len(ids), run.meter.steps)
         if not job.prove or not lengths or job.temperature:  # filters of sampling keep drafts out
@@ -231,21 +231,21 @@ class Decoding:
         )
 
     def tokens(self, run: Measured) -> Finding:
-        """Of the first text of a batch, and of the first that parts from it."""
+        """Checks the first text of a batch, and the first that differs from it."""
         job, ids = run.task.job, run.streamer.ids
         texts = [ids]
         if job.batch_size > 1:
             begin = run.task.prompt.tokens
-            others = self._texts[:, begin : begin + len(ids)].tolist()
             eos = () if job.ignore_eos else self._model.eos
-            texts += [one for one in (_up_to_eos(ids, eos) for ids in others) if one not in texts][:1]
-        every = [Text(self.prompt_ids, one) for one in texts]
-        return find_tokens(self._model.model, job.plan, job.temperature > 0, every)
+            rows = (_up_to_eos(row, eos) for row in self._texts[:, begin : begin + len(ids)].tolist())
+            texts += [row for row in rows if row not in texts][:1]
+        checked = [Text(self.prompt_ids, text) for text in texts]
+        return find_tokens(self._model.model, job.plan, job.temperature > 0, checked)
 
 
 def _up_to_eos(ids: list[int], eos: Collection[int]) -> list[int]:
-    """Without the padding behind a token that ends the text."""
-    end = next((place + 1 for place, one in enumerate(ids) if one in eos), len(ids))
+    """Up to the first token that ends the text, without the padding behind it."""
+    end = next((place + 1 for place, token in enumerate(ids) if token in eos), len(ids))
     return ids[:end]
 
 

@@ -45,8 +45,8 @@ class ForwardPasses:
         if self._captured is not None and plan != self._captured_for:
             self._captured = self._captured_for = None  # graphs of another plan would be part of this run's memory
             self._session.warm.clear()
-        read = read_prompt(self._model, msgspec.structs.replace(job, max_new_tokens=0, chat=False))
-        prompt = pad(read, plan.shapes, self._model.pad, "right", max_positions(self._model.model.config))
+        unpadded = read_prompt(self._model, msgspec.structs.replace(job, max_new_tokens=0, chat=False))
+        prompt = pad(unpadded, plan.shapes, self._model.pad, "right", max_positions(self._model.model.config))
         return Task(job, prompt, 0, (plan, prompt.ids.shape))
 
     def warm_up(self, task: Task) -> WarmUp:
@@ -93,8 +93,8 @@ class ForwardPasses:
 
     # --- the passes -------------------------------------------------------------------------------
 
-    def _passes(self, plan: GeneratePlan, prompt: Prompt, most: int, done: Callable[[], None] = lambda: None) -> int:
-        """Up to `most` passes, until cancelled; returns how many. `done` is called after each."""
+    def _passes(self, plan: GeneratePlan, prompt: Prompt, most: int, tick: Callable[[], None] = lambda: None) -> int:
+        """Up to `most` passes, until cancelled; returns how many. `tick` is called after each."""
         call, sums = self._call(plan), None
         self._states = None
         inputs = {"input_ids": prompt.ids, "attention_mask": prompt.mask}  # (B, S)
@@ -112,7 +112,7 @@ class ForwardPasses:
                 sums = _added(sums, output[0])
                 del output
                 mark_step()
-                done()
+                tick()
             if sums is not None:
                 self._session.best.take(torch.where(prompt.mask.bool(), sums, 0.0), _of_positions(prompt))
         return most

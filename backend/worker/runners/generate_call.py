@@ -26,7 +26,7 @@ class GenerateCall:
 
     def __init__(self, session: Session) -> None:
         self._session, self._model = session, session.model
-        self._module: Any = None  # of torch.compile, around the model
+        self._compiled_module: Any = None  # of torch.compile, around the model
 
     def meter(self, cache: Any, sliding: list[bool], rows: int, sampler: Sampler, prompt_tokens: int) -> Meter:
         kind = CudaMeter if self._session.cuda else Meter
@@ -38,34 +38,29 @@ class GenerateCall:
         chunks = restoring_recompile_limit() if plan.prefill_chunk else contextlib.nullcontext()
         whole_model = self._session.compiling.whole_model(plan)
         with torch.inference_mode(), symbolic_sizes(plan.shapes), whole_model, drafts, chunks:
-            return self._generating(plan).generate(
+            return self._module_of(plan).generate(
                 task.prompt.ids,
                 attention_mask=task.prompt.mask,
                 past_key_values=cache,
                 generation_config=self._settings(task.job),
                 stopping_criteria=StoppingCriteriaList([meter]),
-                logits_processor=self._choosing(task),
+                logits_processor=self._processors(task),
             )
 
-    def _generating(self, plan: GeneratePlan) -> Any:
+    def _module_of(self, plan: GeneratePlan) -> Any:
         """The model, or what torch.compile(model) returns."""
         if not plan.compile_module:
             return self._model.model
-        if self._module is None:
-            self._module = torch.compile(self._model.model)
-        return self._module
+        if self._compiled_module is None:
+            self._compiled_module = torch.compile(self._model.model)
+        return self._compiled_module
 
     def _settings(self, job: Generate) -> GenerationConfig:
         plan = job.plan.generate
         compiled = compile_config(plan) if plan.cache.fixed else None
         sampling: dict[str, Any] = {"do_sample": False}
         if job.temperature > 0:
-            sampling = {
-                "do_sample": True,
-                "temperature": job.temperature,
-                "top_k": job.top_k,
-                "top_p": job.top_p,
-            }
+            sampling = {"do_sample": True, "temperature": job.temperature, "top_k": job.top_k, "top_p": job.top_p}
         return GenerationConfig(
             max_new_tokens=job.max_new_tokens,
             min_new_tokens=None,
@@ -78,15 +73,15 @@ class GenerateCall:
             **sampling,
         )
 
-    def _choosing(self, task: Task) -> LogitsProcessorList:
+    def _processors(self, task: Task) -> LogitsProcessorList:
         """What sees the scores of each step: nothing where several tokens are chosen at once."""
         start, processors = task.prompt.tokens, LogitsProcessorList()
-        if task.given is not None or not task.job.plan.generate.prompt_lookup:
+        if task.scores is not None or not task.job.plan.generate.prompt_lookup:
             processors.append(BestOfEach(self._session.best, start, task.job.temperature > 0))
-        if task.given is not None:
-            processors.append(GivenText(task.given, start))
-        if task.along is not None and task.along.processor is not None:
-            processors.append(task.along.processor)
+        if task.scores is not None:
+            processors.append(GivenText(task.scores, start))
+        if task.listener is not None and task.listener.processor is not None:
+            processors.append(task.listener.processor)
         return processors
 
     def prompt_positions(self, cache: Any, generated: int) -> int:

@@ -48,7 +48,7 @@ class Session:
         self.warm: dict[Hashable, WarmUp] = {}
 
 
-class Along(Protocol):
+class TokenListener(Protocol):
     """Takes the tokens of a text as they come, which nobody measures.
 
     likely      how many of the likeliest tokens it wants of each
@@ -63,15 +63,15 @@ class Along(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One Generate, as its generation carries it out.
+    """One Generate command, as its generation carries it out.
 
-    prompt  as the model receives it; of many requests, those of the first steps
-    length  slots of a static cache; 0: no cache
-    shape   everything that makes another warm-up necessary
-    most    of many requests: the longest prompt, the most new tokens, places of a cache for both
-    window  when a sliding window fills up during the run
-    given   takes the scores of a text that is given to the model; None where it chooses
-    along   takes the tokens as they come, in place of a meter
+    prompt    as the model receives it; of many requests, those of the first steps
+    length    slots of a static cache; 0: no cache
+    shape     everything that makes another warm-up necessary
+    most      of many requests: the longest prompt, the most new tokens, places of a cache for both
+    window    when a sliding window fills up during the run
+    scores    of a text that is given to the model, to be taken; None where the model chooses
+    listener  takes the tokens as they come, in place of a meter
     """
 
     job: Generate
@@ -80,8 +80,8 @@ class Task:
     shape: Hashable = None
     most: tuple[int, int, int] | None = None
     window: Window | None = None
-    given: Scores | None = None
-    along: Along | None = None
+    scores: Scores | None = None
+    listener: TokenListener | None = None
 
 
 @dataclass(slots=True)
@@ -100,9 +100,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to.
+    """The result of a run.
 
-    steps   those that an optimization of steps should reach: a decoder's prefill is another matter
+    steps   those that an optimization of steps should reach: a decoder's without the prefill
     counts  what its generation counted
     """
 
@@ -129,7 +129,7 @@ class Generation(Protocol):
         """The clock of a run."""
 
     def around(self, task: Task, meter: Any) -> AbstractContextManager[object]:
-        """What has to be in place while a run is measured, and is no part of it: counters, hooks, pages."""
+        """Context of a measured run: counters, hooks and pages, set up before its clock starts."""
 
     def generate(self, run: Measured) -> None:
         """The measured run itself; its meter is told each step. Returns early when cancelled."""

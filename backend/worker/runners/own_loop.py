@@ -35,11 +35,11 @@ class OwnLoop:
         return Meter(cache, sliding, rows, sampler, self._session.cancelled.is_set, cuda=self._session.cuda)
 
     def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
-        job, given, along, best = task.job, task.given, task.along, self._session.best
+        job, scores, listener, best = task.job, task.scores, task.listener, self._session.best
         with torch.inference_mode():
             loop = self._loop_for(job.plan.generate)
-            if along is not None:
-                along.likeliest = loop.likeliest
+            if listener is not None:
+                listener.likeliest = loop.likeliest
             texts = loop.generate(
                 task.prompt.ids,
                 task.prompt.mask,
@@ -49,18 +49,18 @@ class OwnLoop:
                 Sampling(job.temperature, job.top_k, job.top_p),
                 job.seed,
                 job.ignore_eos,
-                None if given is None else given.ids,
+                None if scores is None else scores.ids,
                 own_pass and self._worth_a_pass(task),
-                0 if along is None else along.likely,
+                0 if listener is None else listener.likely,
             )
             self.own_steps += loop.steps
-            if given is None:
+            if scores is None:
                 best.take(loop.scores(), functools.partial(of_rows, 0, len(task.prompt.ids)))
             else:
                 logits = loop.given_logits()  # (N, V)
                 best.take(logits.amax(-1).float(), functools.partial(of_rows, 0, 1))
-                for position, one in enumerate(logits):
-                    given.take(position, one)
+                for position, row in enumerate(logits):
+                    scores.take(position, row)
         return texts
 
     def _loop_for(self, plan: GeneratePlan) -> DecodeLoop:
@@ -83,7 +83,7 @@ class OwnLoop:
     def _worth_a_pass(self, task: Task) -> bool:
         """Whether prompts of that length are read by a pass of their own: in a run all, else the first few lengths."""
         tokens = task.prompt.tokens
-        if len(self._own_passes) < MOST_LENGTHS or task.along is None:
+        if len(self._own_passes) < MOST_LENGTHS or task.listener is None:
             self._own_passes.add(tokens)
         return tokens in self._own_passes
 

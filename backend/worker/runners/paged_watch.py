@@ -21,10 +21,11 @@ class PagedWatch:
         self._scheduler, self._cache = processor.scheduler, processor.cache
         allocators = self._cache.cache_allocators
         reserved = self._cache.pool.num_reserved_sectors
-        self._tables = [one.block_table for one in allocators.values()]
-        self._reserved = [reserved * one.blocks_per_sector for one in allocators.values()]
+        self._tables = [allocator.block_table for allocator in allocators.values()]
+        self._reserved = [reserved * allocator.blocks_per_sector for allocator in allocators.values()]
         kinds = list(allocators)
-        self._whole = kinds.index("full_attention") if "full_attention" in kinds else -1  # a window holds fewer pages
+        # the group whose pages are counted: windows hold fewer
+        self._full_group = kinds.index("full_attention") if "full_attention" in kinds else -1
         self._captured: dict[int, int] = {}  # id of a graph -> layers that wrote into pages in it
         self._calls_now: set[int] = set()
         self.restart(log)
@@ -33,16 +34,16 @@ class PagedWatch:
     def restart(self, log: StepLog) -> None:
         """Begin to count anew, into this log. Nothing is under way."""
         self._log = log
-        self._known: list[dict[str, list[int]]] = [{} for _ in self._tables]
+        self._pages_known: list[dict[str, list[int]]] = [{} for _ in self._tables]
         self._begins: deque[tuple[float, int, int]] = deque()
         self._begin_s = 0.0
         self._refused: set[str] = set()
-        self._seen: Any = None  # what the reasons for waiting followed from
+        self._last_reasons: Any = None  # what the reasons for waiting were derived from
         self._in_margin = True
-        self._begun: set[int] = set()  # requests of whose prompts a part was processed
+        self._prompts_begun: set[int] = set()  # requests of whose prompts a part was processed
         self._prepared = self._overlapped = self._steps_read = self._tokens = 0
         self._restarts = self._layer_calls = self._replays = self._captures = 0
-        self._widest = self._full = self._contended = self._prefill_first = self._pages_taken = 0
+        self._widest_step = self._full_steps = self._contended = self._prefill_first = self._pages_taken = 0
 
     # --- wrapping ---------------------------------------------------------------------------------
 
@@ -127,23 +128,20 @@ class PagedWatch:
 
     def _note_waiting(self, waiting: Mapping[str, Any], chosen: int, used: int) -> None:
         """Why the scheduler left requests waiting, in the order in which it asks."""
-        scheduler, reason = self._scheduler, self._lesser_reason()
+        scheduler = self._scheduler
+        reason: WaitReason = "reads" if self._in_margin else "margin"  # nothing else is missing
         if scheduler.block_new_requests:
             reason = "pages"
         elif chosen >= scheduler.max_requests_per_batch:
             reason = "requests"
         elif used >= self._processor.max_batch_tokens:
             reason = "tokens"
-        seen = (reason, frozenset(self._refused), self._log.arrived(self._begin_s), self._restarts)
-        if seen == self._seen:
+        reasons = (reason, frozenset(self._refused), self._log.arrived(self._begin_s), self._restarts)
+        if reasons == self._last_reasons:
             return
-        self._seen = seen
+        self._last_reasons = reasons
         for request_id in waiting:
             self._log.wait(self._begin_s, int(request_id), "pages" if request_id in self._refused else reason)
-
-    def _lesser_reason(self) -> WaitReason:
-        """Why a request waits where neither pages nor places nor tokens are missing."""
-        return "reads" if self._in_margin else "margin"
 
     def _note_step(self, futures: list[Any], made: list[int]) -> None:
         """The tokens of a step are known: it has ended."""
@@ -174,27 +172,27 @@ class PagedWatch:
     def _note_width(self, parts: list[Part]) -> None:
         """How full the step was, and who came first in it."""
         width = sum(part.tokens for part in parts)
-        self._widest = max(self._widest, width)
-        self._full += width == self._processor.max_batch_tokens
-        going_on = [at for at, part in enumerate(parts) if part.kind == PREFILL and part.request in self._begun]
+        self._widest_step = max(self._widest_step, width)
+        self._full_steps += width == self._processor.max_batch_tokens
+        going_on = [at for at, part in enumerate(parts) if part.kind == PREFILL and part.request in self._prompts_begun]
         decoding = [at for at, part in enumerate(parts) if part.kind == DECODE]
         if going_on and decoding:
             self._contended += 1
             self._prefill_first += going_on[0] < decoding[0]
-        self._begun |= {part.request for part in parts if part.kind == PREFILL}
+        self._prompts_begun |= {part.request for part in parts if part.kind == PREFILL}
 
     def _note_pages(self, step: int) -> None:
         """Pages that changed hands since the step before. A request's table only grows until it is given back."""
-        for group, (table, held) in enumerate(zip(self._tables, self._known, strict=True)):
-            for request_id in [one for one in held if one not in table]:
+        for group, (table, pages_held) in enumerate(zip(self._tables, self._pages_known, strict=True)):
+            for request_id in [request_id for request_id in pages_held if request_id not in table]:
                 self._restarts += group == 0 and not self._log.has_ended(int(request_id))
-                self._move(step, group, held.pop(request_id), -1)
+                self._move(step, group, pages_held.pop(request_id), -1)
             for request_id, pages in table.items():
-                known = held.setdefault(request_id, [])
-                if len(pages) > len(known):
-                    new = pages[len(known) :]
-                    known += new
-                    self._pages_taken += len(new) if group == self._whole else 0
+                earlier = pages_held.setdefault(request_id, [])
+                if len(pages) > len(earlier):
+                    new = pages[len(earlier) :]
+                    earlier += new
+                    self._pages_taken += len(new) if group == self._full_group else 0
                     self._move(step, group, new, int(request_id))
 
     def _move(self, step: int, group: int, pages: list[int], request: int) -> None:
@@ -219,14 +217,14 @@ class PagedWatch:
             paged_tokens=self._tokens,
             paged_replays=self._replays,
             paged_bytes=cache.num_sectors * cache.bytes_per_sector,
-            page_tokens=max(one.tokens_per_page for one in cache.cache_allocators.values()),
-            widest_step_tokens=self._widest,
+            page_tokens=max(allocator.tokens_per_page for allocator in cache.cache_allocators.values()),
+            widest_step_tokens=self._widest_step,
             restarts=self._restarts,
             paged_captures=self._captures,
-            full_steps=self._full,
+            full_steps=self._full_steps,
             contended_steps=self._contended,
             prefill_first_steps=self._prefill_first,
-            pages_taken=self._pages_taken if self._whole >= 0 else None,
+            pages_taken=self._pages_taken if self._full_group >= 0 else None,
             pages_needed=needed,
             overlapped_steps=self._overlapped,
         )

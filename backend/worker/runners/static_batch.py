@@ -34,21 +34,21 @@ class StaticBatches:
 
     def prepare(self, job: Generate) -> Task:
         self._requests = Requests(self._session, job)
-        every = self._requests.every
-        first = choose(job, [one for one in every if one.arrival_s <= every[0].arrival_s])
+        requests = self._requests.all
+        first = choose(job, [request for request in requests if request.arrival_s <= requests[0].arrival_s])
         prompt = self._prompt(job, first)
         prompt.notes += self._requests.notes
         task = self._decoding.task(job, prompt, most_of(job, first)[2])
-        return dataclasses.replace(task, most=most_of(job, every), window=None)
+        return dataclasses.replace(task, most=most_of(job, requests), window=None)
 
     def _prompt(self, job: Generate, batch: Sequence[TokenizedRequest]) -> Prompt:
         """A batch padded on the left to its longest prompt, or to a rounded length."""
         shapes, pad = job.plan.generate.shapes, self._session.model.pad
-        length = rounded(shapes, max(len(one.ids) for one in batch))
+        length = rounded(shapes, max(len(row.ids) for row in batch))
         rows = rows_of(job) if shapes in ("padded", "buckets") else len(batch)
-        filled = [*(one.ids for one in batch), *[batch[0].ids] * (rows - len(batch))]
-        ids = torch.tensor([[pad] * (length - len(one)) + one for one in filled])
-        mask = torch.tensor([[0] * (length - len(one)) + [1] * len(one) for one in filled])
+        filled = [*(row.ids for row in batch), *[batch[0].ids] * (rows - len(batch))]
+        ids = torch.tensor([[pad] * (length - len(row)) + row for row in filled])
+        mask = torch.tensor([[0] * (length - len(row)) + [1] * len(row) for row in filled])
         device = self._session.model.model.device
         return Prompt(ids.to(device), mask.to(device))
 
@@ -66,21 +66,21 @@ class StaticBatches:
             hook.remove()
 
     def generate(self, run: Measured) -> None:
-        job, log, left = run.task.job, run.meter, list(self._requests.every)
-        while left and not self._session.cancelled.is_set():
-            self._requests.sleep_until(log, left[0].arrival_s)
-            arrived = [one for one in left if one.number < log.arrived(log.now_s())]
+        job, log, waiting = run.task.job, run.meter, list(self._requests.all)
+        while waiting and not self._session.cancelled.is_set():
+            self._requests.sleep_until(log, waiting[0].arrival_s)
+            arrived = [request for request in waiting if request.number < log.arrived(log.now_s())]
             if arrived:
                 batch = choose(job, arrived)
                 self._run_batch(run, batch)
-                left = [one for one in left if one not in batch]
+                waiting = [request for request in waiting if request not in batch]
         self._requests.end_cancelled(log)
 
     def _run_batch(self, run: Measured, batch: list[TokenizedRequest]) -> None:
         _, output, places = most_of(run.task.job, batch)
         job = msgspec.structs.replace(run.task.job, max_new_tokens=output)
         task = Task(job, self._prompt(job, batch), places)
-        run.meter.enter([one.number for one in batch])
+        run.meter.enter([request.number for request in batch])
         self._batches += 1
         self._received.begin(len(batch))
         eos = set() if job.ignore_eos else set(self._session.model.eos)
@@ -105,8 +105,10 @@ class StaticBatches:
 
     def _pairs(self, log: StepLog) -> list[tuple[TokenizedRequest, TokenizedRequest]]:
         """Requests that followed each other into batches although the later one had arrived when the earlier began."""
-        every = self._requests.every
-        order = [(every[part.request], row.begin_s) for row in log.rows for part in row.parts if part.kind == PREFILL]
+        requests = self._requests.all
+        order = [
+            (requests[part.request], row.begin_s) for row in log.rows for part in row.parts if part.kind == PREFILL
+        ]
         return [(a, b) for (a, begin_s), (b, _) in itertools.pairwise(order) if b.arrival_s <= begin_s]
 
     def tokens(self, run: Measured) -> Finding:
@@ -145,8 +147,8 @@ class _Received:
             self._note_length(int(ids.shape[1]), int(real.max()))
 
     def _note_length(self, width: int, longest: int) -> None:
-        good = rounded(self._shapes, self.longest) == self.width
-        if not self.width or (good and (width > self.width or rounded(self._shapes, longest) != width)):
+        as_planned = rounded(self._shapes, self.longest) == self.width
+        if not self.width or (as_planned and (width > self.width or rounded(self._shapes, longest) != width)):
             self.width, self.longest = width, longest
 
 
@@ -164,14 +166,13 @@ def real_tokens(received: dict[str, Any]) -> torch.Tensor | None:
 
 
 def rows_of(job: Generate) -> int:
-    """Most rows of a batch."""
     return job.batch_size if job.plan.generate.batch.kind != "off" else 1
 
 
 def choose(job: Generate, arrived: list[TokenizedRequest]) -> list[TokenizedRequest]:
     """The next batch among requests that have arrived; sorted: those with the fewest new tokens first."""
     if job.plan.generate.batch.order == "sorted":
-        arrived = sorted(arrived, key=lambda one: (one.max_new_tokens, len(one.ids), one.number))
+        arrived = sorted(arrived, key=lambda request: (request.max_new_tokens, len(request.ids), request.number))
     return arrived[: rows_of(job)]
 
 
@@ -181,9 +182,9 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
     def __init__(self, task: Task, batch: list[TokenizedRequest], log: StepLog, stop: Any, eos: set[int]) -> None:
         self._batch, self._log, self._stop, self._eos = batch, log, stop, eos
         rows, width = task.prompt.ids.shape
-        self._empty = int(rows) - len(batch)
-        self._padding = int(width) * len(batch) - sum(len(one.ids) for one in batch)
-        self._left = [one.max_new_tokens for one in batch]
+        self._empty_rows = int(rows) - len(batch)
+        self._padding = int(width) * len(batch) - sum(len(request.ids) for request in batch)
+        self._tokens_left = [request.max_new_tokens for request in batch]
         self._first = True
         self._arrived, self._waiting = -1, 0
         self._done: tuple[bool, ...] = ()
@@ -201,7 +202,7 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
         """
         self._note(input_ids[:, -1].tolist(), self._log.now_s())
         ended = self.stopping()
-        done = (*(ended or left <= 0 for left in self._left), *[True] * self._empty)
+        done = (*(ended or left <= 0 for left in self._tokens_left), *[True] * self._empty_rows)
         if done != self._done:  # a copy to the device waits for it
             self._done, self._answer = done, torch.tensor(done, device=self._device)
         return self._answer
@@ -220,25 +221,25 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
 
     def stopping(self) -> bool:
         """Whether to stop after the step told last."""
-        return bool(self._stop()) or all(left <= 0 for left in self._left)
+        return bool(self._stop()) or all(left <= 0 for left in self._tokens_left)
 
     # --- the log --------------------------------------------------------------------------------------
 
     def _note(self, made: list[int], now_s: float) -> None:
         """A step that gave these tokens, one a row, has ended."""
         parts, ends = [], []
-        for row, one in enumerate(self._batch):
-            if self._left[row] <= 0:
-                parts.append(Part(one.number, IDLE, 1))
+        for row, request in enumerate(self._batch):
+            if self._tokens_left[row] <= 0:
+                parts.append(Part(request.number, IDLE, 1))
                 continue
-            token, self._left[row] = made[row], self._left[row] - 1
-            kind, tokens = (PREFILL, len(one.ids)) if self._first else (DECODE, 1)
-            parts.append(Part(one.number, kind, tokens, token))
+            token, self._tokens_left[row] = made[row], self._tokens_left[row] - 1
+            kind, tokens = (PREFILL, len(request.ids)) if self._first else (DECODE, 1)
+            parts.append(Part(request.number, kind, tokens, token))
             if token in self._eos:
-                self._left[row] = 0
-            if self._left[row] <= 0:
-                ends.append((one.number, "eos" if token in self._eos else "length"))
-        parts += [Part(-1, IDLE, 1)] * self._empty
+                self._tokens_left[row] = 0
+            if self._tokens_left[row] <= 0:
+                ends.append((request.number, "eos" if token in self._eos else "length"))
+        parts += [Part(-1, IDLE, 1)] * self._empty_rows
         self._note_waiting(now_s)
         self._log.add(StepRow(self._begin_s, now_s, parts, self._padding if self._first else 0, self._waiting))
         for number, reason in ends:

@@ -45,14 +45,14 @@ def stream(
     cache = decoding.cache(task)
     torch.manual_seed(job.seed)
     session.best.forget()
-    along = _Handing(task.prompt.ids, take, stop, ends, likely)
-    decoding.loop.generate(dataclasses.replace(task, along=along), cache, along)
+    listener = _Listener(task.prompt.ids, take, stop, ends, likely)
+    decoding.loop.generate(dataclasses.replace(task, listener=listener), cache, listener)
     session.compiling.publish()
     session.best.check()
 
 
-class _Handing(Unmeasured):
-    """A `generation.Along`: hands on the tokens of one generation, of either loop."""
+class _Listener(Unmeasured):
+    """A `generation.TokenListener` that hands on the tokens of one generation, of either loop."""
 
     likeliest: Any = None
 
@@ -97,7 +97,7 @@ class _Handing(Unmeasured):
 
 
 def _of_row(token: int, nats: torch.Tensor, likely: int) -> Token:
-    """With log-probabilities (V,)."""
+    """A token with its log-probability and those of the likeliest, from log-probabilities (V,)."""
     best = nats.topk(likely)
     return Token(token, float(nats[token]), tuple(zip(best.indices.tolist(), best.values.tolist(), strict=True)))
 

@@ -117,8 +117,8 @@ class Texts:
         settings = GenerationConfig(do_sample=False, eos_token_id=-1, pad_token_id=self._model.pad)
         seed = int.from_bytes(os.urandom(4))
         manager = new_manager(self._model, self._plan, self._pages, self._rows, settings, seed)
-        every = scored_ids(self._model.model)
-        filters = [TemperatureLogitsWarper(1.0), TopKLogitsWarper(every), TopPLogitsWarper(1.0), Draw()]
+        vocabulary = scored_ids(self._model.model)
+        filters = [TemperatureLogitsWarper(1.0), TopKLogitsWarper(vocabulary), TopPLogitsWarper(1.0), Draw()]
         manager.logit_processor = ContinuousBatchingLogitsProcessorList(LogitsProcessorList(filters), True)
         manager.logit_processor.tensors_required += 1  # it counts those that it converted
         try:
@@ -142,7 +142,7 @@ class Texts:
             except InputError as error:
                 text.done.set_exception(error)
                 continue
-            drawn, every = job.temperature > 0, scored_ids(self._model.model)
+            drawn, vocabulary = job.temperature > 0, scored_ids(self._model.model)
             manager.add_request(
                 job.prompt_ids,
                 name,
@@ -150,7 +150,7 @@ class Texts:
                 streaming=True,
                 eos_token_id=list(text.ends),
                 temperature=float(job.temperature) if drawn else 1.0,
-                top_k=min(job.top_k, every) if drawn and job.top_k else every,
+                top_k=min(job.top_k, vocabulary) if drawn and job.top_k else vocabulary,
                 top_p=float(job.top_p) if drawn else 1.0,
                 drawn=drawn,
             )
@@ -195,12 +195,10 @@ class Draw(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
     ignored_kwargs = ()
 
     def fill_defaults(self, int32_tensor: Any) -> None:
-        """Called by transformers."""
         int32_tensor.fill_(0)
 
     def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> Any:
-        """Called by transformers."""
-        drawn = [one.state.logit_processor_kwargs.get("drawn", False) for one in requests_with_new_token]
+        drawn = [future.state.logit_processor_kwargs.get("drawn", False) for future in requests_with_new_token]
         return torch.tensor(drawn, dtype=torch.int32)
 
     def __call__(self, scores: Any, tensor_arg: Any) -> Any:

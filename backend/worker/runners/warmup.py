@@ -44,12 +44,7 @@ class WarmUp:
     """
 
     def __init__(
-        self,
-        generate: Callable[[Prompt, int], Any],
-        prompt: Prompt,
-        past: Prompt | None,
-        window: int,
-        length: int,
+        self, generate: Callable[[Prompt, int], Any], prompt: Prompt, past: Prompt | None, window: int, length: int
     ) -> None:
         self._generate, self._prompt, self._past = generate, prompt, past
         self._window, self._length = window, length
@@ -58,10 +53,10 @@ class WarmUp:
 
     def compile(self, report: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
         """Once through every shape, the run's own first: what is compiled later is compared with the first."""
-        prompts = [one for one in (self._prompt, self._past) if one is not None]
-        for i, one in enumerate(prompts):
+        prompts = [prompt for prompt in (self._prompt, self._past) if prompt is not None]
+        for i, prompt in enumerate(prompts):
             if not cancelled():
-                self._perform(one)
+                self._perform(prompt)
                 report((i + 1) / len(prompts))
 
     def perform(self, report: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
@@ -112,16 +107,16 @@ class WarmUp:
 @contextlib.contextmanager
 def timed_captures() -> Iterator[list[float]]:
     """Yields a list, to which the seconds of each capture of a CUDA graph are added, whoever captures it."""
-    took_s, begun_s = list[float](), dict[int, float]()
+    captures_s, begins_s = list[float](), dict[int, float]()
     begin, end = torch.cuda.CUDAGraph.capture_begin, torch.cuda.CUDAGraph.capture_end
 
-    def capture_begin(graph: Any, *args: Any, **more: Any) -> None:
-        begun_s[id(graph)] = time.perf_counter()
-        begin(graph, *args, **more)
+    def capture_begin(graph: Any, *args: Any, **kwargs: Any) -> None:
+        begins_s[id(graph)] = time.perf_counter()
+        begin(graph, *args, **kwargs)
 
     def capture_end(graph: Any) -> None:
         end(graph)
-        took_s.append(time.perf_counter() - begun_s.pop(id(graph), time.perf_counter()))
+        captures_s.append(time.perf_counter() - begins_s.pop(id(graph), time.perf_counter()))
 
     with mock.patch.multiple(torch.cuda.CUDAGraph, capture_begin=capture_begin, capture_end=capture_end):
-        yield took_s
+        yield captures_s

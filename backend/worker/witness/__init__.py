@@ -10,27 +10,27 @@ from tokendyno.backend.worker.prove.observation import Observation
 
 def find(axis: str, observation: Observation) -> Finding:
     """What the witness of that axis finds."""
-    found: Finding = importlib.import_module(f"{__name__}.{axis}").find(observation)
-    return found
+    finding: Finding = importlib.import_module(f"{__name__}.{axis}").find(observation)
+    return finding
 
 
 def find_all(observation: Observation, step: Callable[[float], None] = lambda fraction: None) -> list[Finding]:
     """One finding for each axis; "unknown", with the error, where its witness fails. `step` gets the fraction done."""
-    found = []
+    findings = []
     for i, axis in enumerate(all_axes()):
         step(i / len(all_axes()))
         if reason := _nothing_to_choose(axis, observation):
-            found.append(Finding(axis.name, axis.default, reason, outcome="not_applicable"))
+            findings.append(Finding(axis.name, axis.default, reason, outcome="not_applicable"))
             continue
         try:
-            found.append(find(axis.name, observation))
+            findings.append(find(axis.name, observation))
         except Exception as error:
-            found.append(Finding(axis.name, "unknown", f"the probe failed: {type(error).__name__}: {error}"[:300]))
-    return found
+            findings.append(Finding(axis.name, "unknown", f"the probe failed: {type(error).__name__}: {error}"[:300]))
+    return findings
 
 
 def _nothing_to_choose(axis: Optimization, observation: Observation) -> str:
-    """Why an axis matters nothing to this run; "" where it does."""
+    """Why an axis makes no difference to this run; "" where it can."""
     counts = observation.counts
     if axis.many_requests and not counts.requests.batch_requests:
         return "one prompt: no other request shares the model"

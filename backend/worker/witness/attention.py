@@ -1,12 +1,13 @@
 """Told by the calls of every layer in a trace of the run's own steps."""
 
 import contextlib
+import functools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from transformers import DynamicCache
@@ -15,13 +16,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware.kernel_packages import PUBLISHER, local_overrides
 from tokendyno.backend.optimizations.axes.attention import AXIS
 from tokendyno.backend.optimizations.base import joined
-from tokendyno.backend.worker.prove.observation import (
-    Observation,
-    coverage,
-    hidden_by,
-    regions,
-    traced_passes,
-)
+from tokendyno.backend.worker.prove.observation import Observation, coverage, hidden_by, regions, traced_passes
 from tokendyno.backend.worker.prove.profile import Trace
 
 _MARKS = {
@@ -50,14 +45,14 @@ class ProbedCall:
 
     queries, keys  (B, heads, length, D); of a softmax `queries` is the shape of the scores, `keys` empty
     gqa            of sdpa: it was told to group heads itself; a model with a single KV head broadcasts it without
-    taken          of FlashAttention and kernels: the choice, or the repository, that the function belongs to
+    owner          of FlashAttention and kernels: the choice, or the repository, that the function belongs to
     """
 
     function: str
     queries: tuple[int, ...] = ()
     keys: tuple[int, ...] = ()
     gqa: bool = False
-    taken: str = ""
+    owner: str = ""
 
 
 def find(observation: Observation) -> Finding:
@@ -72,19 +67,20 @@ def find(observation: Observation) -> Finding:
         return Finding("attention", _choice_of(name, observation.plan.load.attention), proof)
     trace, heads = observation.trace(), heads_of(observation.model)
     calls = traced_calls(trace, heads, inline=not probed)
-    others, whole = calls.others(name), trace.matching("::decoder_layer").total()
+    others, fused_layers = calls.others(name), trace.matching("::decoder_layer").total()
     if others and not calls.of(name) and not _is_flash(name):
         name, others = max(others, key=others.__getitem__), Counter()
     reached, expected = _counted(observation, calls.of(name), others.total(), name)
     parts = [_probed(probed), _traced(trace)]
-    if whole:
-        parts.insert(0, f"{whole} decoder layers ran in a fused layer kernel with its own attention; otherwise")
+    if fused_layers:
+        parts.insert(0, f"{fused_layers} decoder layers ran in a fused layer kernel with its own attention; otherwise")
     if expected is not None:
-        parts.append(f"{reached} of {expected} calls were {name}" + "".join(f", {n} {o}" for o, n in others.items()))
+        counts = "".join(f", {n} {other}" for other, n in others.items())
+        parts.append(f"{reached} of {expected} calls were {name}{counts}")
     if hidden := hidden_by(observation):
         parts.append(f"decode steps ran {hidden}, where calls of attention cannot be counted")
     effective = _choice_of(name, observation.plan.load.attention)
-    if sinks := [one.max().item() for key, one in observation.model.named_parameters() if key.endswith(".sinks")]:
+    if sinks := [sink.max().item() for key, sink in observation.model.named_parameters() if key.endswith(".sinks")]:
         off = max(sinks) < _NO_SINK
         parts.append(f"{len(sinks)} layers with sinks, whose highest score is {max(sinks):.3g}")
         effective = joined(effective, {"sinks": "off"}) if off else effective
@@ -105,29 +101,29 @@ def _choice_of(name: str, planned: str | None) -> str:
     return joined("hub", {"repository": repository})
 
 
-def _counted(observation: Observation, seen: int, others: int, name: str) -> tuple[int | None, int | None]:
+def _counted(observation: Observation, seen: int, other_calls: int, name: str) -> tuple[int | None, int | None]:
     """(reached, expected) calls of attention: every layer in every pass. Flash kernels are counted by their names."""
     layers = attending_layers(observation)
-    passes = layers * traced_passes(observation)
+    all_calls = layers * traced_passes(observation)
     if _is_flash(name) and (flash := flash_calls(observation.trace())):
-        return min(flash, passes), max(passes, min(flash, passes) + others)
+        return min(flash, all_calls), max(all_calls, min(flash, all_calls) + other_calls)
     if _is_flash(name) or (hidden_by(observation) and not seen):
-        return (max(0, passes - others), passes) if others else (None, None)
+        return (max(0, all_calls - other_calls), all_calls) if other_calls else (None, None)
     reached, expected = coverage(observation, seen, layers)
     if reached is None or expected is None:
         return None, None
-    return reached, max(expected, reached + others)
+    return reached, max(expected, reached + other_calls)
 
 
 def _probed(calls: list[ProbedCall]) -> str:
     """What the short pass called, with the head counts of grouped calls."""
-    counts = Counter(call.taken or call.function for call in calls)
+    counts = Counter(call.owner or call.function for call in calls)
     prompt = next((call for call in calls if call.function == "sdpa"), None)
-    few = next((call for call in calls if prompt and is_grouped(call, prompt)), None)
+    grouped = next((call for call in calls if prompt and is_grouped(call, prompt)), None)
     shown = ", ".join(f"{n} x {name}" for name, n in counts.items()) or "no attention function"
-    if prompt is None or few is None:
+    if prompt is None or grouped is None:
         return f"a short pass called {shown}"
-    keys = few.keys[1] if few.function == "sdpa" else few.queries[1]
+    keys = grouped.keys[1] if grouped.function == "sdpa" else grouped.queries[1]
     return f"a short pass called {shown}, with {prompt.queries[1]} query heads on {keys} KV heads, not repeated"
 
 
@@ -135,15 +131,14 @@ def _traced(trace: Trace) -> str:
     """Attention kernels and operators in the trace, by backend."""
     if not trace.steps:
         return "no trace"
-    found: list[str] = []
+    backends: list[str] = []
     for backend, marks in _MARKS.items():
-        names = trace.matching(*marks)
-        real: Counter[str] = Counter()
-        for name, n in names.items():
-            real[_short(name)] += n
-        if real and not (backend == "softmax" and found):
-            found.append(f"{backend} ({', '.join(f'{n} x {name}' for name, n in real.most_common(2))})")
-    return f"{trace.steps} tokens traced: " + (", ".join(found) or "no attention kernel visible in compiled code")
+        kernels: Counter[str] = Counter()
+        for name, n in trace.matching(*marks).items():
+            kernels[_short(name)] += n
+        if kernels and not (backend == "softmax" and backends):
+            backends.append(f"{backend} ({', '.join(f'{n} x {name}' for name, n in kernels.most_common(2))})")
+    return f"{trace.steps} tokens traced: " + (", ".join(backends) or "no attention kernel visible in compiled code")
 
 
 def _short(name: str) -> str:
@@ -202,17 +197,17 @@ class TracedCalls:
 
     def others(self, choice: str) -> Counter[str]:
         """Calls that another choice makes, by choice."""
-        found = Counter(sdpa=self.sdpa, eager=self.eager, flex_attention=self.flex)
+        calls = Counter(sdpa=self.sdpa, eager=self.eager, flex_attention=self.flex)
         match choice:
             case "sdpa-gqa":
-                found["sdpa"] = self.repeated
+                calls["sdpa"] = self.repeated
             case "eager":
-                found["eager"] = 0
+                calls["eager"] = 0
             case "sdpa":
-                found["eager"] += self.grouped
+                calls["eager"] += self.grouped
         if choice != "sdpa-gqa":
-            found[choice] = 0
-        return +found
+            calls[choice] = 0
+        return +calls
 
 
 def traced_calls(trace: Trace, heads: Heads, inline: bool = False) -> TracedCalls:
@@ -225,8 +220,8 @@ def traced_calls(trace: Trace, heads: Heads, inline: bool = False) -> TracedCall
         if name == _SDPA:
             sdpa += n
             query, key = shapes[0], shapes[1]
-            one = len(query) == 4 and query[2] == 1
-            repeated += n * (one and key[1] == query[1] == heads.queries != heads.keys)
+            single_token = len(query) == 4 and query[2] == 1
+            repeated += n * (single_token and key[1] == query[1] == heads.queries != heads.keys)
         elif name == "aten::softmax" and len(shapes[0]) == 4:
             _, first, second, _ = shapes[0]
             by_group = heads.keys < heads.queries and first == heads.keys and first * second == heads.queries
@@ -248,20 +243,20 @@ def flash_calls(trace: Trace) -> int:
 
 
 def heads_of(model: Any) -> Heads:
-    """As the config says it."""
+    """Query and KV heads, as the config says."""
     config = model.config.get_text_config(decoder=True)
     queries = int(config.num_attention_heads)
     return Heads(queries, int(getattr(config, "num_key_value_heads", None) or queries))
 
 
 def attending_layers(observation: Observation) -> int:
-    """Layers that attend: those whose keys the run cached, and those that take another one's; without a cache all."""
+    """Layers that attend: those with cached keys, and those that attend to another's; without a cache, all layers."""
     layers = getattr(observation.cache, "layers", ())
     if not layers:
         return int(observation.model.config.get_text_config(decoder=True).num_hidden_layers)
     cached = sum(getattr(layer, "keys", None) is not None for layer in layers)
-    # layers of Gemma 3n, Gemma 4 and Mistral Large 4 that attend to keys of another one are marked
-    return cached + sum(bool(getattr(one, "is_kv_shared_layer", False)) for one in observation.model.modules())
+    # Gemma 3n, Gemma 4 and Mistral Large 4 mark the layers that attend to the keys of another
+    return cached + sum(bool(getattr(module, "is_kv_shared_layer", False)) for module in observation.model.modules())
 
 
 _PACKAGES = (
@@ -277,15 +272,15 @@ def probed_calls(model: Any) -> list[ProbedCall]:
     seen: list[ProbedCall] = []
     ids = torch.tensor([[1, 2], [1, 2]], device=model.device)
     mask = torch.tensor([[0, 1], [1, 1]], device=model.device)
-    more = {"past_key_values": DynamicCache(config=model.config)} if model.can_generate() else {}
+    cache = {"past_key_values": DynamicCache(config=model.config)} if model.can_generate() else {}
     with contextlib.ExitStack() as stack, torch.inference_mode():
         _watch(stack, seen)
         _watch_kernel(stack, seen, model)
         with contextlib.suppress(_Enough):
-            model(input_ids=ids, attention_mask=mask, **more)
-        if more:
+            model(input_ids=ids, attention_mask=mask, **cache)
+        if cache:
             with contextlib.suppress(_Enough):
-                model(input_ids=ids[:, :1], attention_mask=torch.cat([mask, mask[:, 1:]], 1), **more)
+                model(input_ids=ids[:, :1], attention_mask=torch.cat([mask, mask[:, 1:]], 1), **cache)
     return seen
 
 
@@ -293,7 +288,7 @@ def effective_choice(seen: list[ProbedCall]) -> str:
     """The choice that makes such calls."""
     by_function = {call.function: call for call in reversed(seen)}
     if loaded := by_function.get("kernel") or by_function.get("flash"):
-        return loaded.taken
+        return loaded.owner
     if "flex_attention" in by_function:
         return "flex_attention"
     if "sdpa" in by_function:
@@ -318,33 +313,37 @@ def _watch(stack: contextlib.ExitStack, seen: list[ProbedCall]) -> None:
     import transformers.integrations.flex_attention as flex
     import transformers.masking_utils as masks
 
-    def sdpa(original: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
-        seen.append(ProbedCall("sdpa", tuple(query.shape), tuple(key.shape), bool(more.get("enable_gqa"))))
+    def sdpa(original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append(ProbedCall("sdpa", tuple(query.shape), tuple(key.shape), bool(kwargs.get("enable_gqa"))))
         raise _Enough
 
-    def softmax(original: Any, scores: Any, *rest: Any, **more: Any) -> Any:
+    def softmax(original: Any, scores: Any, *args: Any, **kwargs: Any) -> Any:
         if scores.dim() == 4:  # those of attention; a router's have 2
             seen.append(ProbedCall("softmax", tuple(scores.shape)))
             raise _Enough
-        return original(scores, *rest, **more)
+        return original(scores, *args, **kwargs)
 
-    def flexible(original: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
+    def flex_attention(original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
         seen.append(ProbedCall("flex_attention", tuple(query.shape), tuple(key.shape)))
         raise _Enough
 
-    def block_mask(original: Any, *rest: Any, **more: Any) -> Any:
-        return original(*rest, **{**more, "_compile": False})
+    def block_mask(original: Any, *args: Any, **kwargs: Any) -> Any:
+        return original(*args, **{**kwargs, "_compile": False})
 
-    def flashing(original: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
-        original(query, key, *rest, **more)  # loads the kernel whose name is asked for
-        seen.append(ProbedCall("flash", tuple(query.shape), tuple(key.shape), taken=_flash_taken()))
+    def flash_attention(original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
+        original(query, key, *args, **kwargs)  # loads the kernel whose name is asked for
+        seen.append(ProbedCall("flash", tuple(query.shape), tuple(key.shape), owner=_flash_owner()))
         raise _Enough
 
-    stack.enter_context(_replaced(torch.nn.functional, "scaled_dot_product_attention", sdpa))
-    stack.enter_context(_replaced(torch.nn.functional, "softmax", softmax))
-    stack.enter_context(_replaced(flex, "compile_friendly_flex_attention", flexible))
-    stack.enter_context(_replaced(masks, "create_block_mask", block_mask))
-    stack.enter_context(_replaced(flash, "_flash_attention_forward", flashing))
+    for module, name, watcher in (
+        (torch.nn.functional, "scaled_dot_product_attention", sdpa),
+        (torch.nn.functional, "softmax", softmax),
+        (flex, "compile_friendly_flex_attention", flex_attention),
+        (masks, "create_block_mask", block_mask),
+        (flash, "_flash_attention_forward", flash_attention),
+    ):
+        original = getattr(module, name)
+        stack.enter_context(mock.patch.object(module, name, functools.partial(watcher, original)))
 
 
 def _watch_kernel(stack: contextlib.ExitStack, seen: list[ProbedCall], model: Any) -> None:
@@ -353,58 +352,38 @@ def _watch_kernel(stack: contextlib.ExitStack, seen: list[ProbedCall], model: An
 
     name = str(model.config._attn_implementation)
     function = ALL_ATTENTION_FUNCTIONS.get(name) if "/" in name else None
-    if function is None or not (taken := _repository_of(function)):
+    if function is None or not (owner := _repository_of(function)):
         return
 
-    def called(layer: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
-        seen.append(ProbedCall("kernel", tuple(query.shape), tuple(key.shape), taken=taken))
+    def kernel(layer: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append(ProbedCall("kernel", tuple(query.shape), tuple(key.shape), owner=owner))
         raise _Enough
 
-    ALL_ATTENTION_FUNCTIONS.register(name, called)
+    ALL_ATTENTION_FUNCTIONS.register(name, kernel)
     stack.callback(ALL_ATTENTION_FUNCTIONS.register, name, function)
 
 
 def _repository_of(function: Any) -> str:
-    """Of the Hub, of the loaded kernel that a function belongs to; "" for one of transformers' own."""
+    """The Hub's repository of the loaded kernel that a function belongs to; "" for a function of transformers."""
     from kernels import get_loaded_kernels
 
     module = str(getattr(function, "__module__", "")).split(".")[0]
-    for kernel in get_loaded_kernels():
-        if module == str(kernel.metadata.id):
-            return _repository(kernel)
-    return ""
-
-
-def _repository(kernel: Any) -> str:
-    """Of a loaded kernel; one from a folder does not tell it, but LOCAL_KERNELS does."""
+    kernel = next((kernel for kernel in get_loaded_kernels() if str(kernel.metadata.id) == module), None)
+    if kernel is None:
+        return ""
     if kernel.repo_info:
         return str(kernel.repo_info.repo_id)
-    file = Path(kernel.module.__file__).resolve()
-    near = (repo for repo, folder in local_overrides().items() if file.is_relative_to(folder.resolve()))
-    return next(near, f"{PUBLISHER}/{kernel.metadata.name}")
+    file = Path(kernel.module.__file__).resolve()  # a kernel from a folder, whose repository LOCAL_KERNELS tells
+    local = (repo for repo, folder in local_overrides().items() if file.is_relative_to(folder.resolve()))
+    return next(local, f"{PUBLISHER}/{kernel.metadata.name}")
 
 
-@contextlib.contextmanager
-def _replaced(module: Any, name: str, watcher: Callable[..., Any]) -> Iterator[None]:
-    """Temporarily replace `module.name` with `watcher`, which gets the original as its first argument."""
-    original = getattr(module, name)
-    setattr(module, name, lambda *rest, **more: watcher(original, *rest, **more))
-    try:
-        yield
-    finally:
-        setattr(module, name, original)
-
-
-def _flash_taken() -> str:
+def _flash_owner() -> str:
     """The choice that the FlashAttention function in use belongs to, told by its module."""
     import transformers.modeling_flash_attention_utils as utils
 
-    module = str(getattr(utils._flash_varlen_fn or utils._flash_fn, "__module__", ""))
-    if "kernels" in sys.modules:
-        from kernels import get_loaded_kernels
-
-        for kernel in get_loaded_kernels():
-            if module.split(".")[0] == str(kernel.metadata.id):
-                name = _repository(kernel)
-                return "flash_attention_4" if name == f"{PUBLISHER}/flash-attn4" else name
+    function = utils._flash_varlen_fn or utils._flash_fn
+    if "kernels" in sys.modules and (repository := _repository_of(function)):
+        return "flash_attention_4" if repository == f"{PUBLISHER}/flash-attn4" else repository
+    module = str(getattr(function, "__module__", ""))
     return next((choice for start, choice in _PACKAGES if module.startswith(start)), f"flash ({module})")

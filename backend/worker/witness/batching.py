@@ -9,23 +9,23 @@ def find(observation: Observation) -> Finding:
     counts = observation.counts
     if counts.pages.paged_steps:
         return _continuous(observation)
-    rows, formed = counts.static.rows_seen, counts.static.batches
+    rows, batches = counts.static.rows_seen, counts.static.batches
     requests = counts.requests.batch_requests
     if not requests:
         return Finding("batching", "off", "one prompt, no other request")
-    seen, expected = counts.static.padding_seen, counts.requests.padding_tokens
-    batches = f"{formed} batch{'es' * (formed != 1)}"
+    padding, expected = counts.static.padding_seen, counts.requests.padding_tokens
+    formed = f"{batches} batch{'es' * (batches != 1)}"
     proof = (
-        f"{requests} requests in {batches}: the model received {rows} rows and {seen:,} positions of padding, of "
+        f"{requests} requests in {formed}: the model received {rows} rows and {padding:,} positions of padding, of "
         f"{expected:,} in the batches formed"
     )
     unseen = observation.plan.generate.prefill_graphs  # a replayed pass calls no code of the model
-    if formed == requests and (rows == requests or unseen):
+    if batches == requests and (rows == requests or unseen):
         planned = observation.plan.generate.batch.kind
-        lone = planned if planned == "static" else "off"
-        return Finding("batching", lone, proof, outcome="no_effect" if lone == "static" else "")
-    if seen != expected:
-        return Finding("batching", "static", proof, min(seen, expected), max(seen, expected))
+        effective = planned if planned == "static" else "off"
+        return Finding("batching", effective, proof, outcome="no_effect" if effective == "static" else "")
+    if padding != expected:
+        return Finding("batching", "static", proof, min(padding, expected), max(padding, expected))
     return Finding("batching", "static", proof, min(rows, requests), requests)
 
 
@@ -33,12 +33,12 @@ def _continuous(observation: Observation) -> Finding:
     counts = observation.counts
     steps, calls = counts.pages.paged_steps, counts.pages.paged_layer_calls
     layers = int(observation.model.config.get_text_config(decoder=True).num_hidden_layers)
-    useful, given = counts.requests.useful_tokens, counts.pages.paged_tokens
+    useful, generated = counts.requests.useful_tokens, counts.pages.paged_tokens
     proof = (
-        f"{given:,} of {useful:,} tokens came from {steps:,} steps, in which {calls:,} of {steps * layers:,} calls "
+        f"{generated:,} of {useful:,} tokens came from {steps:,} steps, in which {calls:,} of {steps * layers:,} calls "
         f"of layers wrote into pages; {counts.pages.paged_bytes:,} bytes of pages of "
         f"{counts.pages.page_tokens} tokens"
     )
-    if given != useful:
-        return Finding("batching", "continuous", proof, min(given, useful), max(given, useful))
+    if generated != useful:
+        return Finding("batching", "continuous", proof, min(generated, useful), max(generated, useful))
     return Finding("batching", "continuous", proof, min(calls, steps * layers), steps * layers)

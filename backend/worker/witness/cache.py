@@ -99,10 +99,13 @@ def _is_rounded(layer: Any) -> bool:
 
 
 def _stayed(layers: Sequence[Any]) -> int:
-    """Layers of an offloaded cache that are not in host memory, but for the next one, and windows of a static one."""
-    movable = [one for one in layers if keeps_tokens(one) and not type(one).__name__.startswith("StaticSliding")]
-    here = [one for one in movable if one.keys is not None and one.keys.device.type != "cpu"]
-    return max(0, len(here) - 1)
+    """Layers of an offloaded cache that stayed on the GPU, without the one that is needed next, and without windows of
+    a static cache, which always stay."""
+    movable = [
+        layer for layer in layers if keeps_tokens(layer) and not type(layer).__name__.startswith("StaticSliding")
+    ]
+    on_gpu = [layer for layer in movable if layer.keys is not None and layer.keys.device.type != "cpu"]
+    return max(0, len(on_gpu) - 1)
 
 
 def _on_host(observation: Observation) -> int:
@@ -122,8 +125,8 @@ def _bytes_text(observation: Observation) -> str:
 def _bits(part: Any) -> int:
     """Bits per element, a power of two: bytes of the codes over the elements that they encode, scales apart."""
     tensors = list(inner_tensors(part))
-    of_codes = [one for one in tensors if one.element_size() == 1 or not one.is_floating_point()]
-    codes = max(of_codes or tensors, key=lambda tensor: int(tensor.nbytes))
+    codes_only = [tensor for tensor in tensors if tensor.element_size() == 1 or not tensor.is_floating_point()]
+    codes = max(codes_only or tensors, key=lambda tensor: int(tensor.nbytes))
     packed: Any = getattr(part, "_data", None)
     if (bits := getattr(packed, "_bits", 0)) and len(codes) == -(-len(packed) * bits // 8):
         return int(bits)
@@ -136,6 +139,6 @@ def _numbers(part: Any) -> Iterator[int]:
     if hasattr(part, "__tensor_flatten__"):
         yield part.numel()
     elif isinstance(part, tuple | list):
-        for one in part:
-            if isinstance(one, dict) and "shape" in one:
-                yield math.prod(one["shape"])
+        for item in part:
+            if isinstance(item, dict) and "shape" in item:
+                yield math.prod(item["shape"])

@@ -15,26 +15,28 @@ def find(observation: Observation) -> Finding:
     counts, trace = observation.counts, observation.trace()
     steps, reached = counts.graphs.counted_steps or 0, counts.graphs.compiled_matrices
     expected = steps * counts.graphs.matrices
-    made = observation.plan.generate
-    planned = made.compile_mode
+    plan = observation.plan.generate
+    planned = plan.compile_mode
     if planned and counts.graphs.counted_steps == 0 and not reached:
         none = "the only token came from the pass over the prompt: no decode step ran that could be compiled"
         return Finding("compile", planned, none, outcome="not_applicable")
-    if made.compile_module and not reached:
-        return Finding("compile", "module", f"{_WRAPPED.format(steps)} {_FIX}", outcome="no_effect")
+    if plan.compile_module and not reached:
+        return Finding("compile", "module", _WRAPPED.format(steps), outcome="no_effect")
     launches = "" if trace.launches is None else f"; {trace.launches:,.0f} launches by the host in a traced step"
     if not reached:
         proof = f"in {steps} steps no weight of the model reached code of Inductor{launches}"
-        others = compiled_calls(trace).total()
-        proof += f"; {others} compiled graphs were called in the profile, of another backend" if others else ""
-        if others and made.compile_values.backend != "inductor":
+        other_graphs = compiled_calls(trace).total()
+        proof += (
+            f"; {other_graphs} compiled graphs were called in the profile, of another backend" if other_graphs else ""
+        )
+        if other_graphs and plan.compile_values.backend != "inductor":
             proof = f"{proof}; {_history(observation)}"
-            return Finding("compile", joined("default", _seen(observation, _other_backend())), proof)
+            return Finding("compile", joined("default", _values_in_effect(observation, _other_backend())), proof)
         return Finding("compile", "off", proof)
     graphs = counts.graphs.replayed_steps > 0
     tuned = counts.compilation.tuned_kernels > 0
     names = {(False, False): "default", (False, True): "reduce-overhead", (True, True): "max-autotune"}
-    mode = "module" if made.compile_module else names.get((tuned, graphs), "max-autotune-no-cudagraphs")
+    mode = "module" if plan.compile_module else names.get((tuned, graphs), "max-autotune-no-cudagraphs")
     proof = (
         f"compiled code of Inductor received {reached:,} of {expected:,} matrices "
         f"({counts.graphs.compiled_share:.1%} of the bytes) in {counts.graphs.compiled_steps} of {steps} steps"
@@ -44,37 +46,35 @@ def find(observation: Observation) -> Finding:
         proof += f"; {outside} products of matrices ran outside of compiled graphs in the profile"
     # weights that no graph received are products outside already: others are those of attention
     missed = outside if reached == expected else 0
-    mode = joined(mode, _seen(observation, "inductor"))
+    mode = joined(mode, _values_in_effect(observation, "inductor"))
     return Finding("compile", mode, f"{proof}; {_history(observation)}{launches}", reached, expected + missed)
 
 
 _WRAPPED = (
     "in {} steps no weight of the model reached compiled code: torch.compile(model) compiles calls of what it returns, "
-    "and generate calls the model inside."
+    "and generate calls the model inside. To compile the decode step, set compile=default and cache=static."
 )
 
 _MOST_LINES = 3
 """Of graph breaks and of guards in the row."""
 
-_FIX = "To compile the decode step, set compile=default and cache=static."
 
-
-def _seen(observation: Observation, backend: str) -> dict[str, str]:
-    """The values that were in effect, of those that were asked for."""
+def _values_in_effect(observation: Observation, backend: str) -> dict[str, str]:
+    """The requested values of `compile` that were in effect."""
     from torch._dynamo.utils import graph_break_reasons
 
-    given, counts = observation.plan.generate.compile_values, observation.counts.compilation
-    seen = {"backend": backend} if backend != "inductor" else {}
-    if given.fullgraph and not counts.graph_breaks:
-        seen["fullgraph"] = "true"
-    if given.dynamic is not None and given.dynamic == bool(symbolic_graphs(observation.trace())[0]):
-        seen["dynamic"] = str(given.dynamic).lower()
-    places = break_places(graph_break_reasons).values() if given.graph_break and counts.graph_breaks else ()
+    requested, counts = observation.plan.generate.compile_values, observation.counts.compilation
+    values = {"backend": backend} if backend != "inductor" else {}
+    if requested.fullgraph and not counts.graph_breaks:
+        values["fullgraph"] = "true"
+    if requested.dynamic is not None and requested.dynamic == bool(symbolic_graphs(observation.trace())[0]):
+        values["dynamic"] = str(requested.dynamic).lower()
+    places = break_places(graph_break_reasons).values() if requested.graph_break and counts.graph_breaks else ()
     if any("graph_break.py:" in place for place in places):
-        seen["graph_break"] = given.graph_break
+        values["graph_break"] = requested.graph_break
     if counts.inductor_graphs and counts.option_graphs == counts.inductor_graphs:
-        seen |= {name: str(on).lower() for name, on in given.options}
-    return seen
+        values |= {name: str(on).lower() for name, on in requested.options}
+    return values
 
 
 def _other_backend() -> str:
@@ -92,16 +92,18 @@ def _history(observation: Observation) -> str:
     places = break_places(graph_break_reasons)
     reasons = [(_short(reason), places.get(first_line(reason), "")) for reason in counters["graph_break"]]
     breaks = [f"{reason} at {place}" if place else reason for reason, place in reasons] if counts.graph_breaks else []
-    guards = [guard(one.recompile_reason) for one in records if one.recompile_reason] if counts.recompiles else []
+    guards = (
+        [guard(record.recompile_reason) for record in records if record.recompile_reason] if counts.recompiles else []
+    )
     parts = [f"{counts.graphs} graphs compiled, compile time (cold) {counts.compile_cold_s:.1f} s"]
-    parts.append(f"{counts.graph_breaks} graph breaks{_first(breaks)}")
-    parts.append(f"{counts.recompiles} recompile{'s' * (counts.recompiles != 1)}{_first(guards)}")
+    parts.append(f"{counts.graph_breaks} graph breaks{_in_brackets(breaks)}")
+    parts.append(f"{counts.recompiles} recompile{'s' * (counts.recompiles != 1)}{_in_brackets(guards)}")
     if counts.cudagraph_skips:
         parts.append(f"{counts.cudagraph_skips} CUDA graphs skipped")
     return ", ".join(parts)
 
 
-def _first(lines: Sequence[str]) -> str:
+def _in_brackets(lines: Sequence[str]) -> str:
     """The first few of them, in brackets; the document of the run has all."""
     return f" ({'; '.join(lines[:_MOST_LINES])}{'; ...' * (len(lines) > _MOST_LINES)})" if lines else ""
 

@@ -7,21 +7,19 @@ from tokendyno.backend.worker.prove.observation import Observation
 def find(observation: Observation) -> Finding:
     """By what was counted since these settings were first used in this worker."""
     counts = observation.counts.compilation
-    made = observation.plan.generate
-    if made.compile_mode is None or made.compile_values.backend != "inductor":
+    plan = observation.plan.generate
+    if plan.compile_mode is None or plan.compile_values.backend != "inductor":
         return Finding("compile_cache", "torch", "Inductor compiled nothing", outcome="not_applicable")
     hits, misses = counts.fx_cache_hits, counts.fx_cache_misses
     proof = f"{hits} graphs came from a cache, {misses} were compiled in {counts.compile_cold_s:.1f} s"
     loaded, saved = counts.artefacts_loaded_bytes, counts.artefacts_saved_bytes
     before, published = counts.cache_files_before, counts.cache_files_published
     if not counts.own_code_files:
-        return Finding(
-            "compile_cache", "unknown", f"{proof}; no generated code was loaded from this worker's own cache"
-        )
+        proof += "; no generated code was loaded from this worker's own cache"
+        return Finding("compile_cache", "unknown", proof)
     if counts.graphs and not hits and not misses:
-        return Finding(
-            "compile_cache", "unknown", f"{proof}; torch looked for no graph in its cache: it is switched off"
-        )
+        proof += "; torch looked for no graph in its cache: it is switched off"
+        return Finding("compile_cache", "unknown", proof)
     if before or published:
         shared, compiled = counts.cache_files_shared, counts.cache_files_compiled
         proof += (

@@ -13,29 +13,29 @@ from tokendyno.backend.worker.prove.tensor_bytes import computes_in_bfloat16, ke
 
 
 def formats_of_products(observation: Observation) -> Counter[str]:
-    """Number formats of the traced products with a matrix as large as a plain linear layer's, but for those that have
-    the format of such a weight which the model's class has in float32. Products of compiled code, of kernels and of
+    """Number formats of the traced products with a matrix of the shape of a linear layer's weight. Left out are those
+    in float32 where the model's class keeps such a weight in float32. Products of compiled code, of kernels and of
     packed weights do not show; routers, which some models compute in float32, are other modules."""
-    sizes: dict[tuple[int, ...], set[str]] = {}
-    kept = kept_in_float32(observation.model)
+    formats_by_shape: dict[tuple[int, ...], set[str]] = {}
+    in_float32 = kept_in_float32(observation.model)
     for name, module in observation.model.named_modules():
         weight: Any = local_part(module.weight) if isinstance(module, torch.nn.Linear) else None
         if type(weight) in (torch.nn.Parameter, torch.Tensor) and weight.is_floating_point():
-            formats = sizes.setdefault(tuple(weight.shape), set())
-            formats |= {"float32"} if f"{name}.weight" in kept else set()
-    found: Counter[str] = Counter()
+            formats = formats_by_shape.setdefault(tuple(weight.shape), set())
+            formats |= {"float32"} if f"{name}.weight" in in_float32 else set()
+    products: Counter[str] = Counter()
     for (shape, dtype), n in observation.trace().formats.items():
-        allowed = sizes.get(shape[::-1])  # a product takes it transposed
+        allowed = formats_by_shape.get(shape[::-1])  # a product takes it transposed
         if allowed is not None and dtype not in allowed:
-            found[dtype] += n
-    return found
+            products[dtype] += n
+    return products
 
 
 def narrowed(device: str) -> str:
     """The format to which torch may round the factors of float32 products: "tf32" or "bf16"; "" where it does not."""
     backend: Any = torch.backends.cuda if device == "cuda" else torch.backends.mkldnn
-    found = str(backend.matmul.fp32_precision)
-    return found if found in ("tf32", "bf16") else ""
+    precision = str(backend.matmul.fp32_precision)
+    return precision if precision in ("tf32", "bf16") else ""
 
 
 def autocast(device: str) -> str:
@@ -45,30 +45,35 @@ def autocast(device: str) -> str:
 
 
 def kept_in_float32(model: Any) -> set[str]:
-    """Names of parameters that the model's class has or computes with in float32, whatever the dtype: it lists them
-    (`_keep_in_fp32_modules`), or builds them so, as Zamba does its `A_log`, and loading leaves them."""
+    """Names of parameters that the model's class keeps in float32, whatever the dtype: it lists them
+    (`_keep_in_fp32_modules`), or builds them so (Zamba's `A_log`), and loading leaves them."""
     listed = [*(getattr(model, "_keep_in_fp32_modules", None) or ())]
     listed += getattr(model, "_keep_in_fp32_modules_strict", None) or ()
-    every = dict(model.named_parameters(remove_duplicate=False))
-    kept = {name for name in every if any(one in name for one in listed)}
-    wide = {name for name, one in every.items() if one.dtype == torch.float32}
-    if wide - kept and wide < every.keys() and hasattr(model, "_from_config"):
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    names = {name for name in parameters if any(part in name for part in listed)}
+    in_float32 = {name for name, parameter in parameters.items() if parameter.dtype == torch.float32}
+    if in_float32 - names and in_float32 < parameters.keys() and hasattr(model, "_from_config"):
         with torch.device("meta"):
-            narrow = type(model)._from_config(copy.deepcopy(model.config), dtype=torch.bfloat16)
-        kept |= {name for name, one in narrow.named_parameters(remove_duplicate=False) if one.dtype == torch.float32}
-    return kept
+            reference = type(model)._from_config(copy.deepcopy(model.config), dtype=torch.bfloat16)
+        names |= {
+            name
+            for name, parameter in reference.named_parameters(remove_duplicate=False)
+            if parameter.dtype == torch.float32
+        }
+    return names
 
 
 def find(observation: Observation) -> Finding:
-    """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight; tensors
-    that the model's class has in float32, those that a quantization packs, and biases beside those, need not have
-    the planned format. Products whose factors torch may round do not count, nor do tensors that the checkpoint
-    lacks."""
+    """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight.
+
+    Exempt are tensors that the model's class has in float32, packed weights and their biases. Products whose factors
+    torch may round, and tensors that the checkpoint lacks, count as not reached.
+    """
     sizes: Counter[str] = Counter()
     tensors: Counter[str] = Counter()
     exempt = kept_in_float32(observation.model) | set(_biases_of_packed(observation.model))
-    for name, own in observation.model.named_parameters():
-        parameter = local_part(own)  # of several ranks, this one's
+    for name, whole in observation.model.named_parameters():
+        parameter = local_part(whole)  # of several ranks, this one's
         if not parameter.is_floating_point() or hasattr(parameter, "__tensor_flatten__"):
             continue  # quantized: its compute dtype is that of the other weights
         dtype = str(parameter.dtype).removeprefix("torch.")
@@ -77,7 +82,7 @@ def find(observation: Observation) -> Finding:
             tensors[dtype] += 1
     main, count = sizes.most_common()[0]
     rest = "".join(f", {n:,} bytes in {d}" for d, n in sizes.items() if d != main)
-    caches = Counter(str(held.dtype).removeprefix("torch.") for held in _unquantized(observation.cache))
+    caches = Counter(str(tensor.dtype).removeprefix("torch.") for tensor in _unquantized(observation.cache))
     cached = "; KV cache: " + ", ".join(f"{n} tensors in {d}" for d, n in caches.items()) if caches else ""
     tensors += caches
     products = formats_of_products(observation)
@@ -90,9 +95,9 @@ def find(observation: Observation) -> Finding:
         multiplied += f", where torch may round float32 factors to {other} (fp32_precision)"
         tensors[main] -= products[main]
         tensors[other] += products[main]
-    if cast := autocast(observation.plan.load.device):
-        multiplied += f"; autocast computes products in {cast}"
-        tensors[cast] += products[main]
+    if autocast_format := autocast(observation.plan.load.device):
+        multiplied += f"; autocast computes products in {autocast_format}"
+        tensors[autocast_format] += products[main]
     drawn = observation.counts.load.drawn_tensors
     if drawn:
         multiplied += f"; {drawn:,} tensors are not in the checkpoint, and were drawn at random"

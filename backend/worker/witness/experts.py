@@ -15,12 +15,14 @@ GROUPED_MM, FALLBACK, LOOP = "aten::_grouped_mm", "transformers::grouped_mm_fall
 
 _GROUPED_CALLS = 2  # of a layer in a pass: gate and up together, down
 
-_TRITON = "tokendyno_experts_"  # what the names of our kernels begin with; as many calls
+_TRITON = "tokendyno_experts_"  # how the names of our kernels begin, which are called as often
 
 
 def _copies(trace: Trace, mixtures: Sequence[Any]) -> int:
-    """How often a mixture copied the weights of its tokens' experts: a tensor of three dimensions is indexed."""
-    matrices = [[tuple(local_part(one).shape) for one in mixture.parameters() if one.ndim == 3] for mixture in mixtures]
+    """How often a mixture copied its tokens' experts: that is an index into a weight of shape (experts, m, n)."""
+    matrices = [
+        [tuple(local_part(weight).shape) for weight in mixture.parameters() if weight.ndim == 3] for mixture in mixtures
+    ]
     weights = {shape for shapes in matrices for shape in shapes}
     copied = sum(n for (name, shapes), n in trace.shapes.items() if name == "aten::index" and shapes[0] in weights)
     return copied // max(1, len(matrices[0]))
@@ -31,23 +33,23 @@ def find(observation: Observation) -> Finding:
     mixtures = [module for module in observation.model.modules() if hasattr(module, "_is_expert_parallel")]
     layers = len(mixtures)
     if not layers:
-        nothing = "no module holds experts whose implementation can be chosen"
-        return Finding("experts", "auto", nothing, outcome="not_applicable")
+        reason = "no module holds experts whose implementation can be chosen"
+        return Finding("experts", "auto", reason, outcome="not_applicable")
     trace, load = observation.trace(), observation.plan.load
     calls = sum(trace.ops[name] for name in (GROUPED_MM, FALLBACK))
-    own = sum(n for name, n in trace.kernels.items() if name.startswith(_TRITON))
+    own_calls = sum(n for name, n in trace.kernels.items() if name.startswith(_TRITON))
     ways = Counter(
         grouped_mm=calls // _GROUPED_CALLS,
         batched_mm=_copies(trace, mixtures),
         eager=trace.ops[LOOP],
-        triton=own // _GROUPED_CALLS,
+        triton=own_calls // _GROUPED_CALLS,
     )
     way = max(ways, key=ways.__getitem__)
     seen = ways[way]
     if way == "triton":  # kernels are seen in replayed graphs and within whole layers too
-        every = layers * traced_passes(observation)
-        proof = f"{own} calls of our kernels in {trace.steps} passes through {layers} mixtures, two a mixture"
-        return Finding("experts", way, proof, min(seen, every), every)
+        all_calls = layers * traced_passes(observation)
+        proof = f"{own_calls} calls of our kernels in {trace.steps} passes through {layers} mixtures, two a mixture"
+        return Finding("experts", way, proof, min(seen, all_calls), all_calls)
     if hidden := hidden_by(observation):
         replayed = sum(n for name, n in trace.kernels.items() if "GroupProblemShape" in name)
         if ways["grouped_mm"] >= layers:  # the prompt's pass is never compiled

@@ -31,4 +31,4 @@ def find(observation: Observation) -> Finding:
 
 
 def _weight_bytes(model: Any) -> int:
-    return sum(one.numel() * one.element_size() for one in model.parameters()) if model is not None else 0
+    return sum(weight.numel() * weight.element_size() for weight in model.parameters()) if model is not None else 0

@@ -11,9 +11,10 @@ def find(observation: Observation) -> Finding:
     taken, needed = counts.pages_taken or 0, counts.pages_needed
     proof = f"requests took {taken:,} pages of {size} tokens; by their lengths they need {needed:,}"
     if counts.restarts:
-        more = f"; {counts.restarts:,} times a request lost its pages and took them again"
-        return Finding("page_size", str(size), proof + more)
+        proof += f"; {counts.restarts:,} times a request lost its pages and took them again"
+        return Finding("page_size", str(size), proof)
     if counts.pages_taken is None:
-        only = f"a cache of pages of {size} tokens, all of layers with a sliding window"
-        return Finding("page_size", str(size), only)
+        return Finding(
+            "page_size", str(size), f"a cache of pages of {size} tokens, all of layers with a sliding window"
+        )
     return Finding("page_size", str(size), proof, min(taken, needed), max(taken, needed))

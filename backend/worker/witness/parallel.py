@@ -27,26 +27,26 @@ def find(observation: Observation) -> Finding:
 def _of_ranks(observation: Observation) -> Finding:
     """Counts on every rank the matrices of which it holds a part, and exchanges in a few more passes."""
     planned = observation.plan.load.parallel
-    own = _split_matrices(observation.model)
-    every = [msgspec.json.decode(one, type=_SplitMatrices) for one in observation.gather(msgspec.json.encode(own))]
-    matrices = sum(one.matrices for one in every)
+    split = _split_matrices(observation.model)
+    ranks = [msgspec.json.decode(rank, type=_SplitMatrices) for rank in observation.gather(msgspec.json.encode(split))]
+    matrices = sum(rank.matrices for rank in ranks)
     if not matrices:
-        proof = f"{len(every)} process{'es' * (len(every) > 1)}; no matrix is split"
+        proof = f"{len(ranks)} process{'es' * (len(ranks) > 1)}; no matrix is split"
         return Finding("parallel", "off", proof)
     trace = observation.trace()
-    planned_of = _in_passes(planned.exchanges, trace)
-    exchanged = sum(min(trace.collectives[kind], n) for kind, n in planned_of.items())
-    seen = ", ".join(f"{trace.collectives[kind]} of {n} {_WORDS[kind]}" for kind, n in planned_of.items())
-    parts = ", ".join(f"{one.part_bytes:,}" for one in every)
+    planned_calls = _in_passes(planned.exchanges, trace)
+    exchanged = sum(min(trace.collectives[kind], n) for kind, n in planned_calls.items())
+    seen = ", ".join(f"{trace.collectives[kind]} of {n} {_WORDS[kind]}" for kind, n in planned_calls.items())
+    parts = ", ".join(f"{rank.part_bytes:,}" for rank in ranks)
     proof = (
-        f"{matrices // len(every)} of {planned.sharded} matrices are split over {len(every)} ranks, which hold "
-        f"{parts} of their {every[0].whole_bytes:,} bytes; {seen} in {trace.steps} passes of a profile{_how(trace)}, "
+        f"{matrices // len(ranks)} of {planned.sharded} matrices are split over {len(ranks)} ranks, which hold "
+        f"{parts} of their {ranks[0].whole_bytes:,} bytes; {seen} in {trace.steps} passes of a profile{_how(trace)}, "
         f"{_share(trace):.0%} of its time"
     )
-    kind = planned.kind if len(every) == planned.ranks else "tensor"
+    kind = planned.kind if len(ranks) == planned.ranks else "tensor"
     reached = matrices + exchanged
-    expected = planned.sharded * planned.ranks + sum(planned_of.values())
-    return Finding("parallel", f"{kind}-{len(every)}", proof, reached, expected)
+    expected = planned.sharded * planned.ranks + sum(planned_calls.values())
+    return Finding("parallel", f"{kind}-{len(ranks)}", proof, reached, expected)
 
 
 def _in_passes(exchanges: Exchanges, trace: Trace) -> dict[str, int]:
@@ -55,17 +55,19 @@ def _in_passes(exchanges: Exchanges, trace: Trace) -> dict[str, int]:
     The custom loop launches a step ahead of those that it tells of. So the kind of which there are most, for what a
     pass has, tells how many passes there were: a pass more must not make up for a layer that exchanges nothing.
     """
-    of_pass = {kind: n for kind, n in msgspec.structs.asdict(exchanges).items() if n}
-    passes = max([1, trace.steps, *(-(-trace.collectives[kind] // n) for kind, n in of_pass.items())])
-    return {kind: n * passes for kind, n in of_pass.items()}
+    per_pass = {kind: n for kind, n in msgspec.structs.asdict(exchanges).items() if n}
+    passes = max([1, trace.steps, *(-(-trace.collectives[kind] // n) for kind, n in per_pass.items())])
+    return {kind: n * passes for kind, n in per_pass.items()}
 
 
 def _how(trace: Trace) -> str:
-    """How many of them our kernel made; "" where there is no GPU."""
+    """How many exchanges our kernel made; "" where there is no GPU."""
     if not trace.kernels:
         return ""
-    ours = sum(n for name, n in trace.kernels.items() if name.startswith(DIRECT))
-    return f", {ours} of them by our kernel from GPU to GPU, the others by NCCL" if ours else ", all of them by NCCL"
+    direct = sum(n for name, n in trace.kernels.items() if name.startswith(DIRECT))
+    if not direct:
+        return ", all of them by NCCL"
+    return f", {direct} of them by our kernel from GPU to GPU, the others by NCCL"
 
 
 def _share(trace: Trace) -> float:
@@ -87,8 +89,9 @@ def _split_matrices(model: Any) -> _SplitMatrices:
     """The parts of matrices in this process: distributed tensors, and plain ones that are smaller than the model's."""
     from torch.distributed.tensor import DTensor
 
-    found, seen = _SplitMatrices(), set[int]()
-    whole = _whole_sizes(model) if any(type(one).__name__ == "SummedLinear" for one in model.modules()) else {}
+    split, seen = _SplitMatrices(), set[int]()
+    summed = any(type(module).__name__ == "SummedLinear" for module in model.modules())
+    sizes = _whole_sizes(model) if summed else {}
     for path, module in model.named_modules():
         for name, parameter in module._parameters.items():
             if parameter is None or parameter.ndim < 2 or name.endswith("bias"):
@@ -98,14 +101,14 @@ def _split_matrices(model: Any) -> _SplitMatrices:
                 continue
             seen.add(local.data_ptr())
             if path.endswith(".whole"):
-                names = [f"{one}.{name}" for one in _fused(model, path.removesuffix(".whole"))]
-            elements = parameter.numel() if isinstance(parameter, DTensor) else sum(whole.get(n, 0) for n in names)
+                names = [f"{matrix}.{name}" for matrix in _fused(model, path.removesuffix(".whole"))]
+            elements = parameter.numel() if isinstance(parameter, DTensor) else sum(sizes.get(n, 0) for n in names)
             if local.numel() < elements:
                 if not name.endswith("_scales"):  # of MXFP4: a matrix is its blocks
-                    found.matrices += len(names) if parameter.ndim == 2 else parameter.shape[0]
-                found.part_bytes += local.nbytes
-                found.whole_bytes += elements * local.element_size()
-    return found
+                    split.matrices += len(names) if parameter.ndim == 2 else parameter.shape[0]
+                split.part_bytes += local.nbytes
+                split.whole_bytes += elements * local.element_size()
+    return split
 
 
 def _whole_sizes(model: Any) -> dict[str, int]:
@@ -118,14 +121,8 @@ def _fused(model: Any, path: str) -> list[str]:
     """Paths of the matrices that the fused one at `path` replaces."""
     parent, later = path.rpartition(".")[0], model.get_submodule(path).later
     slices = model.get_submodule(parent).named_children()
-    return [
-        path,
-        *(
-            f"{parent}.{name}"
-            for name, one in slices
-            if getattr(one, "later", None) is later and f"{parent}.{name}" != path
-        ),
-    ]
+    others = [f"{parent}.{name}" for name, module in slices if getattr(module, "later", None) is later]
+    return [path, *(other for other in others if other != path)]
 
 
 def _of_device_map(observation: Observation) -> Finding:
@@ -133,31 +130,32 @@ def _of_device_map(observation: Observation) -> Finding:
     between GPUs in a few more passes: one at least wherever the next layer is on another GPU."""
     planned, model = observation.plan.load.parallel, observation.model
     mapped = {path: _device(place) for path, place in getattr(model, "hf_device_map", {}).items()}
-    layers, others = dict[str, set[str]](), 0
+    layers, rest = dict[str, set[str]](), 0
     misplaced = set[str]()
     for name, parameter in model.named_parameters():
-        inside = _LAYER.match(name)
-        block, lies = inside.group() if inside else name, str(parameter.device)
-        if inside:
-            layers.setdefault(block, set()).add(lies)
+        layer = _LAYER.match(name)
+        path, device = layer.group() if layer else name, str(parameter.device)
+        if layer:
+            layers.setdefault(path, set()).add(device)
         else:
-            others += 1
-        if lies != _mapped(name, mapped):
-            misplaced.add(block)
-    right = [next(iter(lies)) for block, lies in layers.items() if block not in misplaced]
-    on = {device: right.count(device) for device in sorted(set(right))}
-    if len(on) < 2:
-        return Finding("parallel", "off", f"all layers of one process lie on {' '.join(on) or 'no device of a map'}")
+            rest += 1
+        if device != _mapped(name, mapped):
+            misplaced.add(path)
+    placed = [next(iter(devices)) for path, devices in layers.items() if path not in misplaced]
+    counts = {device: placed.count(device) for device in sorted(set(placed))}
+    if len(counts) < 2:
+        proof = f"all layers of one process lie on {' '.join(counts) or 'no device of a map'}"
+        return Finding("parallel", "off", proof)
     trace = observation.trace()
     copies = sum(n for name, n in trace.kernels.items() if name.startswith(BETWEEN_GPUS))
     crossings = (planned.devices - 1) * max(1, trace.steps)
     proof = (
-        f"{len(right)} of {planned.layers} layers lie where accelerate's map puts them "
-        f"({', '.join(f'{n} on {device}' for device, n in on.items())}); {copies} copies between GPUs in {trace.steps} "
-        "passes of a profile"
+        f"{len(placed)} of {planned.layers} layers lie where accelerate's map puts them "
+        f"({', '.join(f'{n} on {device}' for device, n in counts.items())}); {copies} copies between GPUs in "
+        f"{trace.steps} passes of a profile"
     )
-    reached = len(right) + others - len(misplaced - layers.keys()) + min(copies, crossings)
-    return Finding("parallel", f"device-map-{len(on)}", proof, reached, planned.layers + others + crossings)
+    reached = len(placed) + rest - len(misplaced - layers.keys()) + min(copies, crossings)
+    return Finding("parallel", f"device-map-{len(counts)}", proof, reached, planned.layers + rest + crossings)
 
 
 _LAYER = re.compile(r"\D*?\.\d+(?=\.)")

@@ -7,9 +7,9 @@ from tokendyno.backend.worker.prove.observation import Observation, products
 
 
 def find(observation: Observation) -> Finding:
-    """Passes that were given just the chunk that was due, against how many the positions of the prompt make. What
-    was read besides speaks against them: other passes, and positions beyond prompt and tokens."""
-    counts, planned = observation.counts, observation.plan.generate.prefill_chunk
+    """Passes that were given just the chunk that was due, of as many as the prompt's positions make. Other passes, and
+    positions beyond prompt and tokens, count against them."""
+    counts, chunk = observation.counts, observation.plan.generate.prefill_chunk
     if counts.prefill.prompt_compiled_matrices:
         return _compiled(observation)
     if counts.prefill.prompt_replays:
@@ -24,21 +24,23 @@ def find(observation: Observation) -> Finding:
         return Finding("prefill", "whole", _why_unseen(observation))
     proof = f"{positions:,} positions of the prompt in {passes} pass{'es' * (passes > 1)} of at most {widest:,}"
     if passes == 1:
-        fits = 0 < positions <= planned
-        proof = f"{proof}: it fits into one chunk of {planned:,}" if fits else proof
-        return Finding("prefill", _named(planned) if fits else "whole", proof, outcome="not_applicable" if fits else "")
-    right = counts.prefill.planned_prompt_passes
+        if not 0 < positions <= chunk:
+            return Finding("prefill", "whole", proof)
+        proof += f": it fits into one chunk of {chunk:,}"
+        return Finding("prefill", _named(chunk), proof, outcome="not_applicable")
+    planned_passes = counts.prefill.planned_prompt_passes
     expected = -(-positions // widest)
-    again = _further_positions(observation, positions) // widest
-    proof += f", {right} of them with the tokens that were due"
-    if again:
-        proof += f"; positions of {again} more such passes after them"
-    return Finding("prefill", _named(widest), proof, min(right, expected), expected + passes - right + again)
+    repeated = _further_positions(observation, positions) // widest
+    proof += f", {planned_passes} of them with the tokens that were due"
+    if repeated:
+        proof += f"; positions of {repeated} more such passes after them"
+    surplus = passes - planned_passes + repeated
+    return Finding("prefill", _named(widest), proof, min(planned_passes, expected), expected + surplus)
 
 
 def _compiled(observation: Observation) -> Finding:
-    """Matrices that compiled graphs received until the prompt was read. Passes and products beside them speak
-    against it, and so do launches where the pass was to be replayed."""
+    """Matrices that compiled graphs received until the prompt was read. Passes and products beside them count against
+    it; without a replay nothing was reached where the pass should have been captured."""
     counts = observation.counts
     reached, expected = counts.prefill.prompt_compiled_matrices, counts.graphs.matrices
     replays, beside = counts.prefill.prompt_replays, _other_reads(observation)
@@ -52,7 +54,7 @@ def _compiled(observation: Observation) -> Finding:
 
 
 def _replayed(observation: Observation) -> Finding:
-    """Replays of captured graphs until the prompt was read; passes and products beside them speak against it."""
+    """Replays of captured graphs until the prompt was read; passes and products beside them count against it."""
     replays, beside = observation.counts.prefill.prompt_replays, _other_reads(observation)
     proof = f"{replays} replay{'s' * (replays > 1)} read the {observation.counts.prompt.positions:,} positions"
     proof += "".join(f"; {n} {what}" for what, n in beside.items())
@@ -77,14 +79,14 @@ def _why_unseen(observation: Observation) -> str:
 
 
 def _other_reads(observation: Observation) -> dict[str, int]:
-    """What read a prompt without the pass that was made for it, in words: in the measured run, and in a profile."""
-    found = {
+    """What read the prompt beside the pass that was made for it, in words: in the measured run, and in a profile."""
+    reads = {
         "further passes over the prompt by the model's own code": observation.counts.prefill.prompt_passes,
         "products of matrices launched one by one until the first token of a profile": products(
             observation.trace().read
         ),
     }
-    return {what: n for what, n in found.items() if n}
+    return {what: n for what, n in reads.items() if n}
 
 
 def _named(tokens: int) -> str:
@@ -92,7 +94,7 @@ def _named(tokens: int) -> str:
 
 
 def _further_positions(observation: Observation, positions: int) -> int:
-    """Positions that the model was given beside the prompt and the tokens after it, as far as that was seen."""
+    """Positions that the model was given beyond the prompt and the tokens after it; 0 where nobody counted."""
     counts = observation.counts
     if counts.passes.model_positions is None:
         return 0

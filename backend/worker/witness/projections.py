@@ -17,8 +17,8 @@ def find(observation: Observation) -> Finding:
     fused = [module.whole for module in observation.model.modules() if type(module).__name__ == "Fused"]
     groups = len(fused) + shared_inputs(observation.model, Linear)
     if not groups and observation.plan.load.projections == "fused":
-        none = "the model has no matrices with an input in common that are named like those of Llama or BERT"
-        return Finding("projections", "fused", none, outcome="not_applicable")
+        reason = "the model has no matrices with an input in common that are named like those of Llama or BERT"
+        return Finding("projections", "fused", reason, outcome="not_applicable")
     if not fused:
         return Finding("projections", "separate", f"{groups} groups of matrices share an input; none is fused")
     seen = products(observation, fused)
@@ -27,10 +27,10 @@ def find(observation: Observation) -> Finding:
     reached, expected = (len(fused), groups) if unseen else coverage(observation, seen, groups)
     proof = f"{len(fused)} of {groups} groups of matrices are one matrix each; "
     proof += f"{seen} products with such a matrix in {observation.trace().steps} passes"
-    if apart := products(observation, fused, parts=True):  # what was multiplied in both ways proves neither
+    if separate := products(observation, fused, parts=True):  # what was multiplied in both ways proves neither
         expected = expected or groups
-        reached = max(0, min(reached or 0, expected - -(-apart // max(map(len, GROUPS)))))
-        proof += f", {apart} with a part of one"
+        reached = max(0, min(reached or 0, expected - -(-separate // max(map(len, GROUPS)))))
+        proof += f", {separate} with a part of one"
     if unseen:
         proof += "; packed matrices are multiplied by operators that do not show their shapes"
     if hidden := hidden_by(observation):
@@ -39,29 +39,29 @@ def find(observation: Observation) -> Finding:
 
 
 def products(observation: Observation, matrices: list[Any], parts: bool = False) -> int:
-    """Products with these matrices in the trace, or with the `parts` that were joined in each, told by rows and
-    columns; those of equal matrices beside them are taken off. Of parts that are as large as an expert's matrix nothing
-    is told: how many products a pass makes with experts depends on the text."""
+    """Products in the trace with these fused matrices, or with the `parts` that were joined in each.
+
+    They are recognized by rows and columns, and products with other matrices of the same size are subtracted. Parts of
+    the size of an expert's matrix are left out: how many products a pass makes with experts depends on the text.
+    """
     trace = observation.trace()
-    ours = {id(matrix) for matrix in matrices}
+    fused_ids = {id(matrix) for matrix in matrices}
     sizes = {_size(matrix) for matrix in matrices}
     if parts:
-        joined = [module for module in observation.model.modules() if type(module).__name__ == "Fused"]
-        apart: set[tuple[int, ...]] = {(rows, one.whole.in_features) for one in joined for rows in one.sizes}
-        sizes = apart - sizes - _experts(observation)
-    beside = [module for _, module in text_modules(observation.model)]
+        fused = [module for module in observation.model.modules() if type(module).__name__ == "Fused"]
+        separate: set[tuple[int, ...]] = {(rows, layer.whole.in_features) for layer in fused for rows in layer.sizes}
+        sizes = separate - sizes - _experts(observation)
+    others = [module for _, module in text_modules(observation.model)]
     if observation.model.can_generate():
-        beside.append(observation.model.get_output_embeddings())
+        others.append(observation.model.get_output_embeddings())
     passes = traced_passes(observation)
-    shown = (
-        prompt_passes(observation) if hidden_by(observation) else passes
-    )  # kernels replace linear layers, no routers
+    visible = prompt_passes(observation) if hidden_by(observation) else passes  # but kernels replace no routers
     equal = sum(
-        shown if isinstance(module, Linear) else passes
-        for module in beside
+        visible if isinstance(module, Linear) else passes
+        for module in others
         if getattr(getattr(module, "weight", None), "ndim", 0) == 2
         and not isinstance(module, Embedding)
-        and id(module) not in ours
+        and id(module) not in fused_ids
         and _size(module) in sizes
     )
     by_operator: Counter[str] = Counter()
@@ -74,12 +74,12 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
 
 def _experts(observation: Observation) -> set[tuple[int, ...]]:
     """Rows and columns of experts' matrices, which lie in stacks, either way round."""
-    stacked = {tuple(one.shape[1:]) for one in observation.model.parameters() if one.ndim == 3}
+    stacked = {tuple(weight.shape[1:]) for weight in observation.model.parameters() if weight.ndim == 3}
     return stacked | {shape[::-1] for shape in stacked}
 
 
 def _size(matrix: Any) -> tuple[int, ...]:
-    """Rows and columns, which a weight of packed numbers does not tell; a router of experts has nothing else."""
+    """(rows, columns): of a linear layer by its attributes, since packed weights have other shapes."""
     if hasattr(matrix, "in_features"):
         return matrix.out_features, matrix.in_features
     return tuple(local_part(matrix.weight).shape)

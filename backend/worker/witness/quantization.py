@@ -74,13 +74,13 @@ def _dense(observation: Observation, total: int) -> Finding:
 
 def _left_to_torch(model: Any) -> int:
     """Dense matrices of torch's MultiheadAttention, which multiplies by them itself: torchao leaves them out."""
-    left = [one for one in model.modules() if type(one).__name__ == "NonDynamicallyQuantizableLinear"]
-    return sum(type(one.weight).__name__ == "Parameter" for one in left)
+    layers = (module for module in model.modules() if type(module).__name__ == "NonDynamicallyQuantizableLinear")
+    return sum(type(layer.weight).__name__ == "Parameter" for layer in layers)
 
 
 def _quantized(model: Any) -> list[tuple[str, int, list[Any]]]:
     """Every quantized parameter: (choice, how many of the model's matrices it holds, plain tensors and scales)."""
-    found = []
+    quantized = []
     joined = {id(module.whole): len(module.sizes) for module in model.modules() if type(module).__name__ == "Fused"}
     for module in model.modules():
         for parameter in map(local_part, module._parameters.values()):
@@ -88,9 +88,9 @@ def _quantized(model: Any) -> list[tuple[str, int, list[Any]]]:
             if kind is not None:
                 state = bnb_scales(getattr(module, "state", None))
                 parts = {part.data_ptr(): part for part in (*inner_tensors(parameter), *bnb_scales(parameter), *state)}
-                found.append((kind, joined.get(id(module), 1), list(parts.values())))
-        found += [("mxfp4", 1, [*map(local_part, parts)]) for parts in triton_weights(module).values()]
-    return found
+                quantized.append((kind, joined.get(id(module), 1), list(parts.values())))
+        quantized += [("mxfp4", 1, [*map(local_part, parts)]) for parts in triton_weights(module).values()]
+    return quantized
 
 
 def kind_of(weight: Any) -> str | None:
@@ -121,12 +121,12 @@ def kind_of(weight: Any) -> str | None:
 
 def _dense_experts(model: Any) -> list[Any]:
     """The dense experts of gpt-oss: of each mixture the weight that blocks of MXFP4 can be told from."""
-    found = []
+    weights = []
     for module in model.modules():
         weight = local_part(module._parameters.get("down_proj"))  # (experts, in, out); blocks lie along `in`
         if weight is not None and weight.dim() == 3 and "gate_up_proj_bias" in module._parameters:
-            found.append(weight)
-    return found
+            weights.append(weight)
+    return weights
 
 
 def _magnitudes(weight: Any) -> int:

@@ -9,9 +9,9 @@ def find(observation: Observation) -> Finding:
     counts = observation.counts.pages
     contended, prefill = counts.contended_steps, counts.prefill_first_steps
     if not contended:
-        none = "no step had both a prompt under way and requests that decode: both schedulers do the same"
+        reason = "no step had both a prompt under way and requests that decode: both schedulers do the same"
         planned = observation.plan.generate.batch.scheduler
-        return Finding("scheduler", planned, none, outcome="not_applicable")
+        return Finding("scheduler", planned, reason, outcome="not_applicable")
     proof = f"{prefill:,} of {contended:,} steps with a prompt under way and requests that decode took the prompt first"
     effective = "prefill_first" if 2 * prefill > contended else "fifo"
     return Finding("scheduler", effective, proof, max(prefill, contended - prefill), contended)

@@ -14,7 +14,7 @@ def find(observation: Observation) -> Finding:
     proof = f"the model has seen {positions - padding:,} tokens and {padding:,} padding tokens of the prompt"
     if slots:
         proof += f", and a static cache of {slots:,} slots"
-    same = [kind for kind in ("exact", "padded", "buckets") if _fits(observation, kind, positions, padding, slots)]
+    fitting = [kind for kind in ("exact", "padded", "buckets") if _fits(observation, kind, positions, padding, slots)]
     compiled = observation.counts.graphs.compiled_matrices
     symbolic, graphs = symbolic_graphs(observation.trace()) if compiled else ([], 0)
     if symbolic:
@@ -22,9 +22,9 @@ def find(observation: Observation) -> Finding:
     planned = observation.plan.generate.shapes
     if planned == "dynamic" and symbolic and not padding:
         return Finding("shapes", "dynamic", proof, len(symbolic), graphs)
-    if len(same) > 1 and planned in same:
-        proof += f" ({', '.join(same[:-1])} and {same[-1]} are the same here)"
-    return Finding("shapes", planned if planned in same else next(iter(same), "unknown"), proof)
+    if len(fitting) > 1 and planned in fitting:
+        proof += f" ({', '.join(fitting[:-1])} and {fitting[-1]} are the same here)"
+    return Finding("shapes", planned if planned in fitting else next(iter(fitting), "unknown"), proof)
 
 
 def _fits(observation: Observation, kind: Any, positions: int, padding: int, slots: int) -> bool:

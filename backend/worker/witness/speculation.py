@@ -15,10 +15,10 @@ def find(observation: Observation) -> Finding:
         f"{counts.draft_tokens} draft tokens, {accepted} accepted"
     )
     drafts = counts.draft_tokens
-    fewer = max(0, (counts.due_drafts or 0) - drafts) if drafts else 0  # without any there is no effect
-    if fewer:
-        proof += f"; {fewer} more were to be found in the text"
-    return Finding("speculation", "prompt-lookup", proof, counts.lookups, steps + fewer, _outcome(counts))
+    missed = max(0, (counts.due_drafts or 0) - drafts) if drafts else 0  # without any there is no effect
+    if missed:
+        proof += f"; {missed} more were to be found in the text"
+    return Finding("speculation", "prompt-lookup", proof, counts.lookups, steps + missed, _outcome(counts))
 
 
 def _outcome(counts: Drafts) -> Outcome:

@@ -108,7 +108,7 @@ def test_the_predicted_memory_at_the_limit_of_a_worker() -> None:
 
 def test_a_worker_may_hold_no_more_than_a_share_of_the_machine() -> None:
     small = replace(CPU, memory_bytes=8 * GIB)
-    assert [worker_limit(PUBLIC, one) for one in (CPU, small)] == [16 * GIB, 6 * GIB]
+    assert [worker_limit(PUBLIC, machine) for machine in (CPU, small)] == [16 * GIB, 6 * GIB]
     assert worker_limit(LIMITS["local"], small) is None
 
 

@@ -159,8 +159,8 @@ def test_a_reading_that_breaks_off_ends_its_worker(bench: Bench) -> None:
     """What the first text left there would count as the next run's memory."""
     finish(bench, WHOLE)
     worker = pid_of(bench, "A")
-    asked = Quality([QualityText("long", "One day, Pip found a ball. " * 20), QualityText("short", "One")])
-    run = bench.wait(bench.submit(Request("pocket", [ArmRequest("A", WHOLE)], reading_of(asked), None, asked)), 60)
+    quality = Quality([QualityText("long", "One day, Pip found a ball. " * 20), QualityText("short", "One")])
+    run = bench.wait(bench.submit(Request("pocket", [ArmRequest("A", WHOLE)], reading_of(quality), None, quality)), 60)
     assert run.status == "failed" and run.bad_input, run.message
     assert "A" not in bench.pool.slots and gone(worker)
 

@@ -136,9 +136,9 @@ def test_nothing_is_started_for_a_model_that_cannot_be_loaded(
             shutil.copy(POCKET / one, tmp_path)
     if text is not None:
         (tmp_path / name).write_text(text)
-    asked = msgspec.structs.replace(request({}, {"cache": "unwindowed"}), model=str(tmp_path))
+    job = msgspec.structs.replace(request({}, {"cache": "unwindowed"}), model=str(tmp_path))
     with pytest.raises(InputError, match=said):
-        bench.submit(asked)
+        bench.submit(job)
     assert started == [] and bench.runs.newest("") is None
 
 

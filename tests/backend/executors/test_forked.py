@@ -20,11 +20,11 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def template(monkeypatch: pytest.MonkeyPatch) -> Iterator[Template]:
     """One of the test's own, which a test may kill."""
-    made = Template()
-    monkeypatch.setattr(forked, "TEMPLATE", made)
-    yield made
-    if made.pid is not None and not gone(made.pid):
-        os.kill(made.pid, signal.SIGKILL)
+    template = Template()
+    monkeypatch.setattr(forked, "TEMPLATE", template)
+    yield template
+    if template.pid is not None and not gone(template.pid):
+        os.kill(template.pid, signal.SIGKILL)
 
 
 def answer(inbox: Inbox, kind: type) -> object:

@@ -139,7 +139,7 @@ def test_one_that_is_busy_is_not_killed_and_says_so_and_no_other_starts(
 def test_a_crash_of_the_loop_is_a_death_with_its_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     from tokendyno.backend.worker import serve as module
 
-    def broken(*arguments: Any, **more: Any) -> None:
+    def broken(*arguments: Any, **kwargs: Any) -> None:
         raise ImportError("no torch here")
 
     monkeypatch.setattr(module, "serve", broken)

@@ -16,10 +16,10 @@ PROBE = ({"dtype": "bfloat16"}, 16)
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    made = open_bench()
-    made.start(prewarm=1)
-    yield made
-    made.close()
+    bench = open_bench()
+    bench.start(prewarm=1)
+    yield bench
+    bench.close()
 
 
 def done(bench: Bench, choices: dict[str, str], **work: Any) -> Run:

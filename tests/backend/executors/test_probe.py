@@ -16,8 +16,8 @@ def test_the_gap_at_the_token_where_two_texts_part_is_that_of_a_bare_forward(mak
     from tokendyno.backend.paths import PRESETS
 
     bench = make_bench()
-    asked = request({"dtype": "bfloat16"}, {"dtype": "float32"}, max_new_tokens=200)
-    run = bench.wait(bench.submit(asked), 240)
+    job = request({"dtype": "bfloat16"}, {"dtype": "float32"}, max_new_tokens=200)
+    run = bench.wait(bench.submit(job), 240)
     texts = run.snapshot().texts()
     assert run.status == "done" and texts is not None
     at = texts.tokens_equal_until
@@ -26,7 +26,7 @@ def test_the_gap_at_the_token_where_two_texts_part_is_that_of_a_bare_forward(mak
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
     from transformers import AutoTokenizer
 
-    prompt = AutoTokenizer.from_pretrained(folder)(asked.workload.prompt)["input_ids"]
+    prompt = AutoTokenizer.from_pretrained(folder)(job.workload.prompt)["input_ids"]
     with torch.inference_mode():
         logits = model(input_ids=torch.tensor([prompt + run.arms["A"].ids[:at]])).logits[0, -1].float()
     first, second = logits.topk(2).values.tolist()

@@ -37,8 +37,8 @@ def ranks_of(bench: Bench) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("choice", [pytest.param("tensor-2", marks=pytest.mark.full), "expert-2"])
 def test_two_ranks_give_the_same_greedy_text_as_one_process_and_prove_it(bench: Bench, choice: str) -> None:
-    asked = request({"dtype": "float32"}, {"dtype": "float32", "parallel": choice}, prompt=PROMPT, max_new_tokens=24)
-    run = bench.wait(bench.submit(asked), 240)
+    job = request({"dtype": "float32"}, {"dtype": "float32", "parallel": choice}, prompt=PROMPT, max_new_tokens=24)
+    run = bench.wait(bench.submit(job), 240)
     assert run.status == "done", run.message
     one, two = run.arms["A"], run.arms["B"]
     assert two.ids == one.ids and two.text == one.text
@@ -145,9 +145,9 @@ def test_ranks_keep_their_blocks_of_mxfp4_as_they_lie_and_give_the_text_of_one_p
     monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
     name = gpt_oss(intermediate_size=128) if model == "random" else model
     arms = ({"quantization": "mxfp4-dequantized"}, {"quantization": "mxfp4"} | split)
-    asked = request(*({"dtype": "float32"} | one for one in arms), model=name, max_new_tokens=16)
+    job = request(*({"dtype": "float32"} | arm for arm in arms), model=name, max_new_tokens=16)
     bench = make_bench()
-    run = bench.wait(bench.submit(asked), 240)
+    run = bench.wait(bench.submit(job), 240)
     assert run.status == "done", run.message
     one, two = run.arms["A"], run.arms["B"]
     assert two.ids == one.ids

@@ -94,7 +94,7 @@ def test_a_rank_that_dies_elsewhere_is_named_and_leaves_no_process(tmp_path: Pat
         assert machines.first.wait(60) == 3, machines.said("first")
         assert "Rank 1 on machine 2 has not answered for 10 s." in machines.said("first")
         assert machines.other.wait(30) != 0
-        wait_for(lambda: all(gone(one.pid) for one in ranks), 10, "all ranks to be gone")
+        wait_for(lambda: all(gone(rank.pid) for rank in ranks), 10, "all ranks to be gone")
 
 
 @pytest.mark.full
@@ -147,9 +147,9 @@ def test_what_is_no_endpoint_is_told_how_one_looks(text: str) -> None:
 def test_each_address_of_this_machine_is_reached_through_the_interface_that_has_it() -> None:
     """What leaves for an own address leaves from it."""
     for name, addresses in psutil.net_if_addrs().items():
-        for one in addresses:
-            if one.family.name == "AF_INET":
-                assert interface_to(Endpoint(one.address, 29500)) == name
+        for address in addresses:
+            if address.family.name == "AF_INET":
+                assert interface_to(Endpoint(address.address, 29500)) == name
     assert interface_to(Endpoint("localhost", 29500)) == interface_to(Endpoint("127.0.0.2", 29500)) != ""
     assert interface_to(Endpoint("no-such-host.invalid", 29500)) == ""
 

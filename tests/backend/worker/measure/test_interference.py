@@ -32,11 +32,11 @@ class FakeNvml:
         if not name.startswith("nvml"):
             raise AttributeError(name)
 
-        def ask(handle: Any, *more: Any) -> Any:
+        def ask(handle: Any, *args: Any) -> Any:
             if name not in self.answers:
                 raise Refused(name)
             answer = self.answers[name]
-            return answer(*more) if callable(answer) else answer
+            return answer(*args) if callable(answer) else answer
 
         return ask
 

@@ -26,8 +26,8 @@ def tokenizer(text: str | None) -> Any:
 
 
 def rendered(source: str, text: str = "Hi", effort: str = "", system: str = "") -> str:
-    made = tokenizer(source)
-    return str(made.decode(chat.chat_ids(made, text, effort, system)))
+    model_tokenizer = tokenizer(source)
+    return str(model_tokenizer.decode(chat.chat_ids(model_tokenizer, text, effort, system)))
 
 
 def test_the_prompt_is_the_message_of_a_user_and_the_answer_begins() -> None:

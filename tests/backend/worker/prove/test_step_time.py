@@ -3,10 +3,10 @@
 import pytest
 
 from tokendyno.backend.counts import StepPart, StepTime
-from tokendyno.backend.worker.prove.step_time import Span, Spans, Weights, part_of_name, step_time
+from tokendyno.backend.worker.prove.step_time import Span, Spans, part_of_name, step_time
 
 US = 1_000  # nanoseconds
-EXPERTS = Weights(frozenset({(8, 64, 192)}))
+EXPERTS = {(8, 64, 192)}
 
 
 def divided(
@@ -18,9 +18,9 @@ def divided(
     return found
 
 
-def parts_us(found: StepTime) -> dict[StepPart, float]:
+def parts_us(step: StepTime) -> dict[StepPart, float]:
     """Microseconds of the parts that took any."""
-    return {part: round(1e6 * seconds, 3) for part, seconds in found.parts_s.items() if seconds}
+    return {part: round(1e6 * seconds, 3) for part, seconds in step.parts_s.items() if seconds}
 
 
 def op(name: str, begin_us: int, end_us: int, *shapes: tuple[int, ...], number: int = 0) -> Span:

@@ -25,7 +25,7 @@ def text(count: int = NEW) -> list[int]:
     with torch.no_grad():
         for _ in range(count):
             ids = torch.cat([ids, tiny("llama")(ids).logits[0, -1].argmax().view(1, 1)], 1)
-    return [int(one) for one in ids[0, len(PROMPT) :]]
+    return [int(token) for token in ids[0, len(PROMPT) :]]
 
 
 def found(generated: list[int], model: Any = None, plan: Plan = PLAN, sampled: bool = False) -> Finding:
@@ -98,11 +98,11 @@ class LooksAhead:
         self.model = tiny("llama")
         self.device, self.dtype, self.parameters = self.model.device, self.model.dtype, self.model.parameters
 
-    def forward(self, input_ids: torch.Tensor, logits_to_keep: Any, **more: Any) -> Any:
-        logits = self.model(input_ids=input_ids, **more).logits.clone()
+    def forward(self, input_ids: torch.Tensor, logits_to_keep: Any, **kwargs: Any) -> Any:
+        logits = self.model(input_ids=input_ids, **kwargs).logits.clone()
         logits[:, :-1] *= -1
-        kept = logits[:, logits_to_keep] if isinstance(logits_to_keep, torch.Tensor) else logits[:, -logits_to_keep:]
-        return SimpleNamespace(logits=kept)
+        chosen = logits[:, logits_to_keep] if isinstance(logits_to_keep, torch.Tensor) else logits[:, -logits_to_keep:]
+        return SimpleNamespace(logits=chosen)
 
     __call__ = forward
 
@@ -114,7 +114,7 @@ def test_a_token_that_the_pass_doubts_is_looked_at_without_what_follows() -> Non
 
 
 def test_every_text_counts() -> None:
-    wrong = [(one + 1) % 97 for one in text()]
+    wrong = [(token + 1) % 97 for token in text()]
     both = find_tokens(tiny("llama"), PLAN, False, [Text(PROMPT, text()), Text(PROMPT, wrong)])
     assert both.expected == 2 * NEW and NEW <= (both.reached or 0) < 2 * NEW
 

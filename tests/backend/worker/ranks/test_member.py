@@ -23,8 +23,8 @@ HERE = Hello({"tokendyno": "0.1.0", "torch": "2.13.0+cu130"}, "cpu", "1a2b")
     ],
 )
 def test_they_are_named_with_their_machines(missing: list[int], hosts: int, size: int, who: str, where: str) -> None:
-    said = absent(missing, hosts, size)
-    assert said.startswith(f"{who} not come within 75 s") and where in said and said.endswith("or take fewer ranks.")
+    text = absent(missing, hosts, size)
+    assert text.startswith(f"{who} not come within 75 s") and where in text and text.endswith("or take fewer ranks.")
 
 
 def test_it_is_not_said_of_the_rank_that_waited(tmp_path: Path) -> None:
@@ -52,5 +52,5 @@ def test_ranks_that_do_not_connect_are_told_why_and_what_to_do(hosts: int, fix: 
     ],
 )
 def test_a_machine_that_is_unlike_the_first_is_told_what_to_change(other: dict[str, Any], says: str) -> None:
-    found = unfit(HERE, msgspec.structs.replace(HERE, **other))
-    assert found.startswith(says) and bool(found) == bool(says)
+    reason = unfit(HERE, msgspec.structs.replace(HERE, **other))
+    assert reason.startswith(says) and bool(reason) == bool(says)

@@ -45,7 +45,7 @@ class Served:
         return [self.batch.requests[i].ids for i in range(len(self.batch.requests))]
 
     def finding(self, axis: str) -> Finding:
-        return next(one for one in self.finished.findings if one.axis == axis)
+        return next(finding for finding in self.finished.findings if finding.axis == axis)
 
 
 @pytest.fixture(scope="module")
@@ -64,21 +64,21 @@ def continuous(worker: LocalWorker) -> Served:
 
 
 def test_each_request_gets_the_tokens_it_asked_for_and_the_same_ones(static: Served, continuous: Served) -> None:
-    requested = [one.max_new_tokens for one in TRAFFIC.requests]
+    requested = [request.max_new_tokens for request in TRAFFIC.requests]
     assert [len(ids) for ids in static.ids] == [len(ids) for ids in continuous.ids] == requested
     assert static.ids == continuous.ids
-    assert [one.text for one in map(static.batch.row, range(REQUESTS))] == [
-        one.text for one in map(continuous.batch.row, range(REQUESTS))
+    assert [row.text for row in map(static.batch.row, range(REQUESTS))] == [
+        row.text for row in map(continuous.batch.row, range(REQUESTS))
     ]
 
 
 def test_a_static_batch_lasts_as_long_as_its_longest_and_shows_padding_and_idle_rows(static: Served) -> None:
     batches = [TRAFFIC.requests[i : i + ROWS] for i in range(0, REQUESTS, ROWS)]
-    longest = [max(one.max_new_tokens for one in batch) for batch in batches]
+    longest = [max(request.max_new_tokens for request in batch) for batch in batches]
     assert len(static.batch.end_s) == sum(longest)
-    idle = sum(most - one.max_new_tokens for batch, most in zip(batches, longest, strict=True) for one in batch)
+    idle = sum(most - request.max_new_tokens for batch, most in zip(batches, longest, strict=True) for request in batch)
     assert static.batch.kind.count(IDLE) == idle
-    prompts = [[one.prompt_tokens for one in batch] for batch in batches]
+    prompts = [[request.prompt_tokens for request in batch] for batch in batches]
     assert sum(static.batch.padding) == sum(max(sizes) * len(sizes) - sum(sizes) for sizes in prompts)
     assert (static.finished.counts.static.batches, static.finished.counts.static.rows_seen) == (BATCHES, REQUESTS)
 
@@ -113,13 +113,13 @@ def test_continuous_batching_has_no_idle_rows_and_never_more_requests_than_allow
     begins = [0, *batch.part_ends]
     assert max(end - begin for begin, end in zip(begins, batch.part_ends, strict=False)) <= ROWS
     assert sum(tokens for tokens, kind in zip(batch.tokens, batch.kind, strict=True) if kind == PREFILL) == sum(
-        one.prompt_tokens for one in TRAFFIC.requests
+        request.prompt_tokens for request in TRAFFIC.requests
     )
-    assert batch.kind.count(DECODE) == sum(one.max_new_tokens - 1 for one in TRAFFIC.requests)
+    assert batch.kind.count(DECODE) == sum(request.max_new_tokens - 1 for request in TRAFFIC.requests)
 
 
 def test_a_prompt_longer_than_the_token_budget_is_cut_into_steps(continuous: Served) -> None:
-    assert max(one.prompt_tokens for one in TRAFFIC.requests) > 32
+    assert max(request.prompt_tokens for request in TRAFFIC.requests) > 32
     assert 0 < continuous.finished.counts.pages.widest_step_tokens <= 32
 
 
@@ -193,7 +193,7 @@ def test_few_pages_make_requests_wait_for_pages_and_change_no_token(worker: Loca
     assert {"pages", "margin"} <= reasons
     assert served.finished.counts.pages.restarts
     assert [row.prompt_tokens for _, row in sorted(served.batch.requests.items())] == [
-        one.prompt_tokens for one in TRAFFIC.requests
+        request.prompt_tokens for request in TRAFFIC.requests
     ]
     assert served.ids == continuous.ids
 

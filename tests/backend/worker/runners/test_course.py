@@ -25,19 +25,19 @@ def worker() -> LocalWorker:
 
 def caches_left(worker: LocalWorker, job: Generate) -> tuple[int, int]:
     """(made in the run, alive after it) KV caches."""
-    made: list[weakref.ref[Any]] = []
+    caches: list[weakref.ref[Any]] = []
     original = Caches.make
 
     def make(self: Caches, *args: Any) -> Any:
         cache = original(self, *args)
-        made.append(weakref.ref(cache))
+        caches.append(weakref.ref(cache))
         return cache
 
     with mock.patch.object(Caches, "make", make):
         worker.run(job)
     gc.collect()
-    alive = {id(one()) for one in made if one() is not None}
-    return len(made), len(alive)
+    alive = {id(cache_ref()) for cache_ref in caches if cache_ref() is not None}
+    return len(caches), len(alive)
 
 
 @pytest.mark.parametrize("prove", [True, False])

@@ -92,7 +92,7 @@ def test_prompt_lookup_makes_the_same_text_in_fewer_steps(bench: Bench) -> None:
 
 
 def test_one_seed_is_one_text_and_the_likeliest_token_alone_is_greedy(bench: Bench, greedy: list[int]) -> None:
-    made: dict[str, list[int]] = {}
+    texts: dict[str, list[int]] = {}
     sampled: dict[str, dict[str, Any]] = {
         "seed 1": {"seed": 1},
         "seed 1 again": {"seed": 1},
@@ -103,19 +103,19 @@ def test_one_seed_is_one_text_and_the_likeliest_token_alone_is_greedy(bench: Ben
     }
     for name, work in sampled.items():
         bench.run(work={"temperature": 4.0, "prove": False, **work})
-        made[name] = list(bench.ids)
-    assert made["seed 1"] == made["seed 1 again"] != made["seed 2"]
-    assert made["top_k 1"] == made["top_p 0"] == greedy
-    assert made["top_k 2"] not in (made["seed 1"], greedy)
+        texts[name] = list(bench.ids)
+    assert texts["seed 1"] == texts["seed 1 again"] != texts["seed 2"]
+    assert texts["top_k 1"] == texts["top_p 0"] == greedy
+    assert texts["top_k 2"] not in (texts["seed 1"], greedy)
 
 
 def test_exact_lengths_are_told_apart_and_tokens_have_a_row_of_their_own(bench: Bench) -> None:
     finished = bench.run()
     assert effective(finished)["shapes"] == "exact" and finished.counts.prompt.padding == 0
     assert bench.started.places == bench.started.prompt_tokens + NEW
-    (row,) = [one for one in finished.findings if one.axis == TOKENS]
+    (row,) = [finding for finding in finished.findings if finding.axis == TOKENS]
     assert (row.effective, row.reached, row.expected) == ("greedy", NEW, NEW)
-    (row,) = [one for one in bench.run(work={"temperature": 1.0}).findings if one.axis == TOKENS]
+    (row,) = [finding for finding in bench.run(work={"temperature": 1.0}).findings if finding.axis == TOKENS]
     assert (row.effective, row.outcome) == ("sampled", "unchecked")
 
 
@@ -135,7 +135,7 @@ def test_a_quantized_cache_is_metered_and_proved_as_predicted(tmp_path: Any) -> 
         expected = kv_series(resolve(bench.model), CACHES[kind], tokens, 140, 1, 4)
         assert column(bench.worker.events, "kv_full") == [at.full for at in expected]
         assert effective(finished)["cache"] == kind
-        assert "quantized cache" in next(one.proof for one in finished.findings if one.axis == TOKENS)
+        assert "quantized cache" in next(finding.proof for finding in finished.findings if finding.axis == TOKENS)
 
 
 def test_the_parts_of_a_traced_step_add_up(bench: Bench) -> None:

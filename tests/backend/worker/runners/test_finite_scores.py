@@ -42,9 +42,9 @@ def worker() -> LocalWorker:
     return LocalWorker(plan_of(dtype="float32").load)
 
 
-def job(ways: dict[str, str], temperature: float = 0.0, batch_size: int = 1, **more: Any) -> Generate:
+def job(ways: dict[str, str], temperature: float = 0.0, batch_size: int = 1, **extra: Any) -> Generate:
     plan = plan_of(**{"dtype": "float32"} | ways)
-    return Generate(plan, SENTENCE, 0, NEW, batch_size, temperature, 0, **{"ignore_eos": True, "warmup": False} | more)
+    return Generate(plan, SENTENCE, 0, NEW, batch_size, temperature, 0, **{"ignore_eos": True, "warmup": False} | extra)
 
 
 @contextmanager

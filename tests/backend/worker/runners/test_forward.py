@@ -47,8 +47,8 @@ class Encoder(LocalWorker):
 
         self.runner = course_for(self.model, self.checked.plan, self.channel)
 
-    def passes(self, plan: Any = None, **more: Any) -> Finished:
-        return self.run(job_of(plan or self.checked.plan, **{"max_new_tokens": 12, "warmup": True} | more))
+    def passes(self, plan: Any = None, **kwargs: Any) -> Finished:
+        return self.run(job_of(plan or self.checked.plan, **{"max_new_tokens": 12, "warmup": True} | kwargs))
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +133,9 @@ def test_a_cancel_ends_it_with_what_was_measured(encoder: Encoder) -> None:
     finally:
         encoder.act = lambda event: None
         stop.clear()
-    made = len(column(encoder.events, "t_s"))
+    passes = len(column(encoder.events, "t_s"))
     assert finished.reason == "cancelled" and finished.findings == []
-    assert 0 < made < 30_000
+    assert 0 < passes < 30_000
 
 
 def test_weights_in_a_folder_are_those_of_the_passes(name: str, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_the_states_of_the_last_pass_are_held_against_one_more(encoder: Encoder,
         states[:, :off] = 0
     row = find_states(model, encoder.checked.plan, ids, mask, states)
     assert (row.effective, row.reached, row.expected) == ("states", 2 * (9 - off), 18)
-    (row,) = [one for one in encoder.passes(prove=True).findings if one.axis == "tokens"]
+    (row,) = [finding for finding in encoder.passes(prove=True).findings if finding.axis == "tokens"]
     assert row.reached == row.expected == TOKENS
 
 
@@ -212,17 +212,17 @@ def test_a_decoders_forward_pass_is_timed_without_a_cache_and_its_logits_are_pro
     name = llama()
     decoder = Encoder(f"forward:{name}")
     assert decoder.checked.memory.kv == 0 and judged(name).memory.kv != 0
-    made = decoder.model.model
+    model = decoder.model.model
     shapes: list[Any] = []
-    made.register_forward_hook(
+    model.register_forward_hook(
         lambda *seen: shapes.append((seen[3].logits.shape, seen[3].past_key_values)), with_kwargs=True
     )
     finished = decoder.passes(prove=True)
     assert len(column(decoder.events, "latency_s")) == 12 and column(decoder.events, "ids") == [0] * 12
     assert set(shapes[:12]) == {(torch.Size([1, TOKENS, decoder.checked.facts.vocab]), None)}
-    (tokens,) = [one for one in finished.findings if one.axis == "tokens"]
+    (tokens,) = [finding for finding in finished.findings if finding.axis == "tokens"]
     assert (tokens.effective, tokens.reached, tokens.expected) == ("states", TOKENS, TOKENS)
-    assert {one.effective for one in finished.findings if one.axis in ("cache", "loop")} == {"dynamic", "generate"}
+    assert {row.effective for row in finished.findings if row.axis in ("cache", "loop")} == {"dynamic", "generate"}
     with pytest.raises(
         InputError, match="is timed by its forward pass alone: it generates no tokens and has no KV cache"
     ):

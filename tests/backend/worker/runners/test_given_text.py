@@ -1,5 +1,6 @@
 """A text that is given to the model token by token, in each way of generating, beside one bare forward pass."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.support.local_worker import LocalWorker
 from tests.support.worker import plan_of
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import Score, Scored
+from tokendyno.backend.worker.measure.scores import Scores
 from tokendyno.backend.worker.runners.course import course_for
 
 CONTEXT, POSITIONS = 9, 36
@@ -113,3 +115,14 @@ def test_a_text_that_is_too_short_or_a_context_too_long_is_a_sentence(reader: Re
 def test_a_disk_without_room_is_a_sentence(reader: Reader, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="do not fit in"):
         reader.read({}, keep=str(tmp_path / "missing" / "a"))
+
+
+def test_distributions_are_kept_where_the_system_reserves_no_disk_space(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    scores = Scores([1, 0], 2, keep=str(tmp_path / "a"))
+    for position in range(2):
+        scores.take(position, torch.tensor([0.0, 1.0]))
+    kept = torch.from_file(str(tmp_path / "a"), size=4).view(2, 2)
+    assert torch.equal(kept, torch.tensor([[0.0, 1.0]] * 2).log_softmax(-1))

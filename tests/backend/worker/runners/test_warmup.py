@@ -16,26 +16,26 @@ def prompt(tokens: int) -> Prompt:
     return Prompt(ids, torch.ones_like(ids))
 
 
-class Made:
-    """Keeps what was asked for; a prompt longer than `most` does not fit."""
+class Recorder:
+    """Records what is generated; a prompt longer than `most` does not fit."""
 
     def __init__(self, most: int = 1 << 30) -> None:
         self.calls: list[tuple[int, int]] = []
         self.reported: list[float] = []
         self.most = most
 
-    def __call__(self, one: Prompt, tokens: int) -> None:
-        if one.tokens > self.most:
+    def __call__(self, prompt: Prompt, tokens: int) -> None:
+        if prompt.tokens > self.most:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        self.calls.append((one.tokens, tokens))
+        self.calls.append((prompt.tokens, tokens))
 
     def warm(self, tokens: int, new: int, window: int, compiled: bool = False, cache: CacheKind = DYNAMIC) -> None:
-        length, one = tokens + new, prompt(tokens)
-        warming = WarmUp(self, one, past_window(one, window, length, cache), window, length)
+        length, own_prompt = tokens + new, prompt(tokens)
+        warm_up = WarmUp(self, own_prompt, past_window(own_prompt, window, length, cache), window, length)
         if compiled:
-            warming.compile(self.reported.append, lambda: False)
-        warming.perform(self.reported.append, lambda: False)
-        self.counts = warming.done
+            warm_up.compile(self.reported.append, lambda: False)
+        warm_up.perform(self.reported.append, lambda: False)
+        self.counts = warm_up.done
 
 
 @pytest.mark.parametrize("new", [1, 2, 3, 5, 8, 100])
@@ -45,13 +45,15 @@ class Made:
 def test_three_prompts_and_three_steps_at_least_and_past_the_window(
     tokens: int, new: int, window: int, compiled: bool
 ) -> None:
-    made = Made()
-    made.warm(tokens, new, window, compiled)
-    counts = made.counts
-    assert len(made.calls) >= 3
-    assert counts.warmup_steps == sum(n - 1 for _, n in made.calls) >= 3
-    assert made.calls[-1][0] == tokens, "the run's own shape comes last"
-    assert all(length + n <= max(tokens + new, tokens + 2) for length, n in made.calls), "a static cache has no more"
+    recorder = Recorder()
+    recorder.warm(tokens, new, window, compiled)
+    counts = recorder.counts
+    assert len(recorder.calls) >= 3
+    assert counts.warmup_steps == sum(n - 1 for _, n in recorder.calls) >= 3
+    assert recorder.calls[-1][0] == tokens, "the run's own shape comes last"
+    assert all(length + n <= max(tokens + new, tokens + 2) for length, n in recorder.calls), (
+        "a static cache has no more"
+    )
     reaches = bool(window) and tokens + new > window
     assert bool(counts.warmup_window_steps) is (reaches or (bool(window) and tokens + 2 > window))
     if reaches and new >= 8 and window - 2 <= tokens + new - 8:
@@ -59,31 +61,31 @@ def test_three_prompts_and_three_steps_at_least_and_past_the_window(
 
 
 def test_a_run_that_ends_before_the_window_pays_for_none() -> None:
-    made = Made()
-    made.warm(10, 20, 128)
-    assert {length for length, _ in made.calls} == {10}
+    recorder = Recorder()
+    recorder.warm(10, 20, 128)
+    assert {length for length, _ in recorder.calls} == {10}
 
 
 def test_a_long_prompt_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warmup, "CHEAP_S", 0.0)
-    made = Made()
-    made.warm(10, 20, 0)
-    assert made.calls == [(10, 8)]
-    short = Made()
+    recorder = Recorder()
+    recorder.warm(10, 20, 0)
+    assert recorder.calls == [(10, 8)]
+    short = Recorder()
     short.warm(10, 2, 0)
     assert short.counts.warmup_steps >= 3, "but three steps are always made"
 
 
 def test_a_window_that_does_not_fit_is_left_out_and_the_run_goes_on() -> None:
-    made = Made(most=20)
-    made.warm(10, 200, 128)
-    assert {length for length, _ in made.calls} == {10} and made.counts.warmup_window_steps == 0
+    recorder = Recorder(most=20)
+    recorder.warm(10, 200, 128)
+    assert {length for length, _ in recorder.calls} == {10} and recorder.counts.warmup_window_steps == 0
     with pytest.raises(torch.OutOfMemoryError):
-        Made(most=5).warm(10, 200, 128)
+        Recorder(most=5).warm(10, 200, 128)
 
 
 def test_a_cancel_ends_it() -> None:
-    made: Any = Made()
+    recorder: Any = Recorder()
     answers = iter([False, True, True])
-    WarmUp(made, prompt(5), None, 0, 100).perform(made.reported.append, lambda: next(answers))
-    assert len(made.calls) == 1
+    WarmUp(recorder, prompt(5), None, 0, 100).perform(recorder.reported.append, lambda: next(answers))
+    assert len(recorder.calls) == 1

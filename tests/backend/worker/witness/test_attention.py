@@ -213,27 +213,27 @@ def trace(shapes: dict[Any, int], runtime: str = "", **ops: int) -> Trace:
     return Trace(named, Counter(), Counter({runtime: 3} if runtime else {}), STEPS, shapes=Counter(shapes))
 
 
-def found(monkeypatch: pytest.MonkeyPatch, probed: str, made: Trace) -> Any:
+def witnessed(monkeypatch: pytest.MonkeyPatch, probed: str, profile: Trace) -> Any:
     """The finding where the short pass says `probed`."""
     monkeypatch.setattr(attention, "effective_choice", lambda seen: probed)
-    return find("attention", Observation(tiny("llama"), None, Plan(LoadPlan(ModelSource("random"))), lambda: made))
+    return find("attention", Observation(tiny("llama"), None, Plan(LoadPlan(ModelSource("random"))), lambda: profile))
 
 
 def test_softmax_is_of_attention_by_its_dimensions_and_grouped_by_its_heads() -> None:
-    made = trace({(SOFTMAX, SCORES): 3, (SOFTMAX, GROUPED): 2, (SOFTMAX, ROUTER): 7})
-    counted = traced_calls(made, Heads(4, 2))
+    profile = trace({(SOFTMAX, SCORES): 3, (SOFTMAX, GROUPED): 2, (SOFTMAX, ROUTER): 7})
+    counted = traced_calls(profile, Heads(4, 2))
     assert (counted.eager, counted.grouped) == (3, 2)
-    assert traced_calls(made, Heads(4, 4)).eager == 5
+    assert traced_calls(profile, Heads(4, 4)).eager == 5
 
 
 def test_texts_and_heads_in_one_dimension_count_where_no_function_of_attention_is_called() -> None:
-    made = trace({("aten::softmax", ((16, 5, 5),)): 3, ("aten::softmax", ((6, 5, 5),)): 2})
-    assert traced_calls(made, Heads(8, 8), inline=True).eager == 3 and traced_calls(made, Heads(8, 8)).eager == 0
+    profile = trace({("aten::softmax", ((16, 5, 5),)): 3, ("aten::softmax", ((6, 5, 5),)): 2})
+    assert traced_calls(profile, Heads(8, 8), inline=True).eager == 3 and traced_calls(profile, Heads(8, 8)).eager == 0
 
 
 def test_the_softmax_inside_of_sdpa_is_not_eager_attention() -> None:
-    made = trace({(SDPA, NEW): 4, (SOFTMAX, SCORES): 4}, _scaled_dot_product_attention_math=4)
-    counted = traced_calls(made, Heads(4, 2))
+    profile = trace({(SDPA, NEW): 4, (SOFTMAX, SCORES): 4}, _scaled_dot_product_attention_math=4)
+    counted = traced_calls(profile, Heads(4, 2))
     assert (counted.sdpa, counted.eager) == (4, 0)
 
 
@@ -258,7 +258,7 @@ def test_every_layer_of_every_visible_pass_is_counted(
     probed: str, shapes: dict[Any, int], runtime: str, wanted: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a trace cannot show is not counted, and no reason to doubt."""
-    finding = found(monkeypatch, probed, trace(shapes, runtime))
+    finding = witnessed(monkeypatch, probed, trace(shapes, runtime))
     assert (finding.effective, finding.reached, finding.expected) == wanted
 
 
@@ -280,15 +280,15 @@ FLASH_CASES = [
 def test_flash_is_counted_by_the_kernel_that_computes_it_in_replays_too(
     kernel: str, n: int, shapes: dict[Any, int], wanted: tuple[int, int], runtime: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = trace(shapes, runtime)
-    made.kernels.update({kernel: n} | BESIDE)
-    finding = found(monkeypatch, HUB_FA3, made)
+    profile = trace(shapes, runtime)
+    profile.kernels.update({kernel: n} | BESIDE)
+    finding = witnessed(monkeypatch, HUB_FA3, profile)
     assert (finding.effective, finding.reached, finding.expected) == (HUB_FA3, *wanted)
 
 
 def test_what_cannot_be_seen_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "replayed CUDA graphs" in found(monkeypatch, "sdpa", trace({}, "cudaGraphLaunch")).proof
-    assert "cannot be counted" not in found(monkeypatch, "sdpa", trace({(SDPA, NEW): FULL})).proof
+    assert "replayed CUDA graphs" in witnessed(monkeypatch, "sdpa", trace({}, "cudaGraphLaunch")).proof
+    assert "cannot be counted" not in witnessed(monkeypatch, "sdpa", trace({(SDPA, NEW): FULL})).proof
 
 
 def test_layers_that_read_the_keys_of_another_one_attend_too() -> None:
@@ -302,9 +302,9 @@ def test_layers_that_read_the_keys_of_another_one_attend_too() -> None:
 def test_kv_heads_count_as_repeated_for_a_single_new_token_only() -> None:
     """Of a prompt transformers repeats them where there is a mask, in whatever implementation."""
     long = ((1, 4, 5, 8), (1, 4, 5, 8))
-    made = trace({(SDPA, long): 4, (SDPA, COPIED): 3, (SDPA, NEW): 2, (SDPA, ((4, 5, 1), (4, 4, 1))): 1})
-    assert traced_calls(made, Heads(4, 2)).repeated == 3
-    assert traced_calls(made, Heads(4, 4)).repeated == 0
+    profile = trace({(SDPA, long): 4, (SDPA, COPIED): 3, (SDPA, NEW): 2, (SDPA, ((4, 5, 1), (4, 4, 1))): 1})
+    assert traced_calls(profile, Heads(4, 2)).repeated == 3
+    assert traced_calls(profile, Heads(4, 4)).repeated == 0
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_the_short_pass_tells_the_heads_of_grouped_calls(few: ProbedCall, said: 
 @pytest.mark.parametrize("name", [FA2, HUB_FA3])
 def test_without_a_trace_each_layer_should_have_called_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     none = replace(trace({(SOFTMAX, SCORES): 1}), steps=0)
-    finding = found(monkeypatch, name, none)
+    finding = witnessed(monkeypatch, name, none)
     assert (finding.reached, finding.expected) == (LAYERS - 1, LAYERS) and "no trace" in finding.proof
 
 
@@ -334,7 +334,7 @@ def test_graphs_of_flex_attention_are_its_calls_and_other_graphs_are_not(monkeyp
         SimpleNamespace(compile_id="1/0", co_name="forward", co_filename="modeling_llama.py"),
     ]
     monkeypatch.setattr("torch._dynamo.utils.get_compilation_metrics", lambda: known)
-    made = Trace(Counter({f"{REGION}0/0": 12, f"{REGION}1/0": 5}), Counter(), Counter(), STEPS)
-    assert traced_calls(made, Heads(4, 2)).flex == 12
-    assert compiled_calls(made) == {"1/0": 5}
-    assert traced_calls(made, Heads(4, 2)).of("flex_attention") == 12 and traced_calls(made, Heads(4, 2)).of(FA2) == 0
+    profile = Trace(Counter({f"{REGION}0/0": 12, f"{REGION}1/0": 5}), Counter(), Counter(), STEPS)
+    calls = traced_calls(profile, Heads(4, 2))
+    assert calls.flex == 12 and compiled_calls(profile) == {"1/0": 5}
+    assert calls.of("flex_attention") == 12 and calls.of(FA2) == 0

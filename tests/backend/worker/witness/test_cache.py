@@ -30,8 +30,8 @@ def seen(cache: Any, model: Any, planned: str = "dynamic") -> Observation:
     return Observation(model, cache, Plan(LoadPlan(ModelSource("random")), GeneratePlan(CACHES[planned])))
 
 
-def claims(found: Observation) -> set[str]:
-    return claimed(AXIS, found)
+def claims(finding: Observation) -> set[str]:
+    return claimed(AXIS, finding)
 
 
 def filled(cache: Any, layers: int = 2, tokens: int = 12, size: int = 32) -> Any:
@@ -70,8 +70,8 @@ def test_a_static_cache_in_8_bits_is_known_by_its_codes_and_scales() -> None:
         assert claims(seen(slots_of(False), model, planned)) == {"static"}
     cache.layers[0].keys = cache.layers[0].keys.float()
     cache.layers[1].value_scales.zero_()
-    found = find("cache", seen(cache, model, "static-fp8"))
-    assert (found.effective, found.reached, found.expected) == ("static-fp8", 2, 4)
+    finding = find("cache", seen(cache, model, "static-fp8"))
+    assert (finding.effective, finding.reached, finding.expected) == ("static-fp8", 2, 4)
 
 
 @pytest.mark.filterwarnings("ignore")  # optimum-quanto's own, when it is imported
@@ -119,9 +119,9 @@ def test_a_layer_that_holds_no_token_is_missed(tokens: int | None) -> None:
     if tokens is not None:
         empty.update(*states(tokens))
     cache.layers[1] = empty
-    found = find("cache", seen(cache, model))
-    assert (found.effective, found.reached, found.expected) == ("dynamic", 3, 4)
-    assert found.proof.endswith("; 3 of 4 layers hold their tokens like that")
+    finding = find("cache", seen(cache, model))
+    assert (finding.effective, finding.reached, finding.expected) == ("dynamic", 3, 4)
+    assert finding.proof.endswith("; 3 of 4 layers hold their tokens like that")
 
 
 def test_a_text_leaves_layers_for_images_empty_which_is_not_against_it() -> None:
@@ -129,8 +129,8 @@ def test_a_text_leaves_layers_for_images_empty_which_is_not_against_it() -> None
     cache = DynamicCache(config=config)
     for layer in (0, 2, 3):
         cache.update(*states(12), layer)
-    found = find("cache", seen(cache, SimpleNamespace(config=config)))
-    assert len(cache.layers) == 4 and (found.reached, found.expected) == (3, 3)
+    finding = find("cache", seen(cache, SimpleNamespace(config=config)))
+    assert len(cache.layers) == 4 and (finding.reached, finding.expected) == (3, 3)
 
 
 def test_windows_are_still_told_from_none() -> None:
@@ -144,6 +144,6 @@ def test_windows_are_still_told_from_none() -> None:
 def test_a_static_cache_that_moves_is_none_in_those_layers(name: str, moved: int, reached: int) -> None:
     model = tiny("llama")
     cache = StaticCache(model.config, 32) if name == "static" else DynamicCache(config=model.config)
-    found = find("cache", replace(seen(filled(cache, 4), model, name), counts=counts_of({"moved_layers": moved})))
-    assert (found.effective, found.reached, found.expected) == (name, reached, 4)
-    assert ("1 of 4 layers moved to other addresses" in found.proof) is (reached < 4)
+    finding = find("cache", replace(seen(filled(cache, 4), model, name), counts=counts_of({"moved_layers": moved})))
+    assert (finding.effective, finding.reached, finding.expected) == (name, reached, 4)
+    assert ("1 of 4 layers moved to other addresses" in finding.proof) is (reached < 4)

@@ -93,7 +93,7 @@ def test_rounded_products_do_not_count_as_float32(dtype: str, verified: bool) ->
     exact = find("dtype", traced(model))
     assert exact.reached == exact.expected
     with _precision("medium"):
-        found = find("dtype", traced(model))
-    assert (found.effective, found.expected) == (dtype, exact.expected)
-    assert (found.reached == found.expected) is verified
-    assert ("may round float32 factors to bf16" in found.proof) is not verified
+        finding = find("dtype", traced(model))
+    assert (finding.effective, finding.expected) == (dtype, exact.expected)
+    assert (finding.reached == finding.expected) is verified
+    assert ("may round float32 factors to bf16" in finding.proof) is not verified

@@ -57,11 +57,11 @@ def observed(trace: Trace, device: str = "cpu", kind: KernelsKind = "local") -> 
 @pytest.fixture
 def replaced(monkeypatch: pytest.MonkeyPatch) -> list[Layer]:
     """What is found of the two layers; `ours` is the operator of their package."""
-    found = [Layer("RMSNorm", "ours", "local", "package")] * 2
-    monkeypatch.setattr(witness, "layers", lambda model: iter(found))
+    layers = [Layer("RMSNorm", "ours", "local", "package")] * 2
+    monkeypatch.setattr(witness, "layers", lambda model: iter(layers))
     monkeypatch.setattr(witness, "own_names", lambda packages: {"ours::norm"} if packages == {"package"} else set())
     monkeypatch.setattr(kernel_packages, "layers", lambda path, device: {"RMSNorm": Path("/k")})
-    return found
+    return layers
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def counted(ran: int, steps: int = 3, **kernels: int) -> Trace:
 def test_on_a_cpu_each_replaced_layer_calls_its_operator_in_each_pass(
     ran: int, reached: int, replaced: list[Layer]
 ) -> None:
-    found = find("kernels", observed(counted(ran)))
-    assert (found.effective, found.reached, found.expected) == ("local", reached, 6)
+    finding = find("kernels", observed(counted(ran)))
+    assert (finding.effective, finding.reached, finding.expected) == ("local", reached, 6)
 
 
 @pytest.mark.parametrize(("ran", "reached"), [(1, 2), (0, 0)])
 def test_on_a_gpu_layers_count_if_their_kernel_was_seen(ran: int, reached: int, replaced: list[Layer]) -> None:
-    found = find("kernels", observed(counted(ran), device="cuda"))
-    assert (found.reached, found.expected) == (reached, 2)
+    finding = find("kernels", observed(counted(ran), device="cuda"))
+    assert (finding.reached, finding.expected) == (reached, 2)
 
 
 @pytest.mark.parametrize(("kernels", "whole", "silent"), [(6, False, 0), (5, False, 1), (2, True, 0), (1, True, 1)])
@@ -123,14 +123,15 @@ def test_on_a_gpu_each_norm_launches_a_kernel_of_its_own_in_each_pass(
     monkeypatch.setattr(witness, "own_names", lambda packages: {"ours::norm", "norm_kernel"})
     if whole:
         replaced.append(Layer("DecoderLayerWithAnglesFirst", "ours", "local", "package"))
-    found = find("kernels", observed(counted(6, norm_kernel_early=kernels - 1, norm_kernel=1), device="cuda"))
-    assert found.reached == len(replaced) - silent
+    finding = find("kernels", observed(counted(6, norm_kernel_early=kernels - 1, norm_kernel=1), device="cuda"))
+    assert finding.reached == len(replaced) - silent
 
 
 def test_a_layer_that_kept_the_models_code_is_missing(replaced: list[Layer]) -> None:
     replaced[1] = Layer("RMSNorm")
-    found = find("kernels", observed(counted(3)))
-    assert (found.reached, found.expected) == (3, 6) and "1 of 2 such layers have the model's own code" in found.proof
+    finding = find("kernels", observed(counted(3)))
+    assert (finding.reached, finding.expected) == (3, 6)
+    assert "1 of 2 such layers have the model's own code" in finding.proof
     replaced[0] = Layer("RMSNorm")
     assert find("kernels", observed(counted(0))).effective == "off"
 
@@ -156,5 +157,5 @@ def test_a_binary_of_the_hub_without_names_is_taken_at_its_word_on_a_gpu(
     """It may launch what has any name: the layers that have it count, and the proof says what it cannot show."""
     monkeypatch.setattr(witness, "own_names", lambda packages: set())
     replaced[:] = [Layer("RMSNorm", "ours", "hub", "package")] * 2
-    found = find("kernels", observed(counted(0), device="cuda", kind="hub"))
-    assert (found.reached, found.expected) == (2, 2) and "the trace cannot show it" in found.proof
+    finding = find("kernels", observed(counted(0), device="cuda", kind="hub"))
+    assert (finding.reached, finding.expected) == (2, 2) and "the trace cannot show it" in finding.proof

@@ -32,9 +32,9 @@ ORDER = {"order_pairs": 3, "order_arrival": 3, "order_sorted": 1}
 def row(name: str, counts: Mapping[str, float], **batch: Any) -> tuple[str, str, int | None, int | None]:
     """(status, effective, reached, expected) of an axis, where its planned choice had been asked for."""
     plan = Plan(LoadPlan(ModelSource("random"))).batched(**batch)
-    found = find(name, Observation(MODEL, None, plan, counts=counts_of(counts)))
-    evidence = Evidence(found.effective, found.effective, found, AXES[name].off)
-    return evidence.status, found.effective, found.reached, found.expected
+    finding = find(name, Observation(MODEL, None, plan, counts=counts_of(counts)))
+    evidence = Evidence(finding.effective, finding.effective, finding, AXES[name].off)
+    return evidence.status, finding.effective, finding.reached, finding.expected
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,7 @@ def test_page_size(more: dict[str, float], expected: tuple[Any, ...]) -> None:
 
 
 def test_pages_of_sliding_layers_alone_are_not_counted() -> None:
-    found = row("page_size", {"paged_steps": 5, "page_tokens": 16}, page_tokens=16)
-    assert found == ("verified", "16", None, None)
+    assert row("page_size", {"paged_steps": 5, "page_tokens": 16}, page_tokens=16) == ("verified", "16", None, None)
 
 
 @pytest.mark.parametrize(
@@ -181,17 +180,17 @@ def test_what_was_chosen_is_planned(axis: str, choice: str, planned: dict[str, A
 
 @pytest.mark.parametrize(("counts", "why"), [({}, "no two requests"), ({"paged_steps": 1}, "forms no batches")])
 def test_why_no_order_could_be_seen_is_said(counts: dict[str, float], why: str) -> None:
-    found = find(
+    finding = find(
         "batch_order", Observation(MODEL, None, Plan(LoadPlan(ModelSource("random"))), counts=counts_of(counts))
     )
-    assert why in found.proof
+    assert why in finding.proof
 
 
 def test_what_steps_of_continuous_batching_have_is_not_applicable_without_one() -> None:
     """The axes that say so are those whose witness reads pages, whatever else was counted."""
     counts = counts_of({"batch_requests": 4, "paged_replays": 5, "overlapped_steps": 4})
     findings = find_all(Observation(MODEL, None, Plan(LoadPlan(ModelSource("random"))), counts=counts))
-    without = {one.axis: one.effective for one in findings if one.proof == "no step of continuous batching"}
+    without = {row.axis: row.effective for row in findings if row.proof == "no step of continuous batching"}
     assert without == {
         "page_size": "256",
         "batch_tokens": "512",

@@ -36,9 +36,9 @@ def llama(attention: str = "sdpa", dtype: torch.dtype = torch.float32) -> Any:
     return LlamaForCausalLM._from_config(config, attn_implementation=attention, dtype=dtype).eval()
 
 
-def claims(axis: str, seen: Observation) -> set[str]:
+def claims(axis: str, observation: Observation) -> set[str]:
     """Every choice that the axis would call in effect."""
-    return claimed(AXIS[axis], seen)
+    return claimed(AXIS[axis], observation)
 
 
 @pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
@@ -72,20 +72,20 @@ def test_the_cache_is_known_by_its_layers_whatever_was_planned(make: Any, name: 
     config = GptOssConfig(**{**SIZES, "num_hidden_layers": 4}, sliding_window=4)
     for planned in (DYNAMIC, UNWINDOWED, STATIC):
         plan = Plan(PLAN.load, GeneratePlan(planned))
-        seen = Observation(SimpleNamespace(config=config), filled(make(config)), plan)
-        assert claims("cache", seen) == {name}
+        observation = Observation(SimpleNamespace(config=config), filled(make(config)), plan)
+        assert claims("cache", observation) == {name}
 
 
 def test_without_sliding_layers_the_two_growing_caches_are_called_the_same() -> None:
     config = LlamaConfig(**SIZES)
-    seen = Observation(
+    observation = Observation(
         SimpleNamespace(config=config), filled(DynamicCache(), 2), Plan(PLAN.load, GeneratePlan(UNWINDOWED))
     )
-    finding = find("cache", seen)
+    finding = find("cache", observation)
     assert finding.effective == "unwindowed"
     assert "dynamic and unwindowed are the same" in finding.proof
     static = filled(StaticCache(config=config, max_cache_len=16), 2)
-    fixed = Observation(seen.model, static, seen.plan)
+    fixed = Observation(observation.model, static, observation.plan)
     assert claims("cache", fixed) == {"static"} and "are the same" not in find("cache", fixed).proof
 
 
@@ -123,8 +123,8 @@ def test_what_a_class_keeps_in_float32_and_the_cache_are_counted_apart() -> None
 def test_each_pass_counts_and_where_steps_are_hidden_the_prompts(
     seen: int, steps: int, hidden: bool, counted: tuple[int | None, int | None]
 ) -> None:
-    made = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3} if hidden else {}), steps)
-    assert coverage(Observation(None, None, PLAN, lambda: made), seen, 4) == counted
+    profile = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3} if hidden else {}), steps)
+    assert coverage(Observation(None, None, PLAN, lambda: profile), seen, 4) == counted
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_each_pass_counts_and_where_steps_are_hidden_the_prompts(
 def test_a_prompt_in_three_chunks_takes_three_passes(seen: int, hidden: bool, counted: Any) -> None:
     """Four tokens in six passes, three of them visible where steps are hidden."""
     ops = Counter({f"{REGION}9/0": 3} if hidden else {})
-    made = Trace(ops, Counter(), Counter(), 4)
+    profile = Trace(ops, Counter(), Counter(), 4)
     counts = counts_of({"planned_prompt_passes": 3})
-    assert coverage(Observation(None, None, PLAN, lambda: made, counts), seen, 4) == counted
+    assert coverage(Observation(None, None, PLAN, lambda: profile, counts), seen, 4) == counted
 
 
 @pytest.mark.parametrize(

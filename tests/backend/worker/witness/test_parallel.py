@@ -39,7 +39,7 @@ def spread(own_map: dict[str, Any] | None = None) -> Any:
     return model
 
 
-def found(model: Any, copies: int = PASSES) -> Any:
+def witnessed(model: Any, copies: int = PASSES) -> Any:
     plan = check(make_config("pocket", {}), facts("pocket"), CPU, Workload(prompt="Once")).plan
     device_map = ParallelPlan("device-map", devices=2, layers=LAYERS)
     plan = msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, parallel=device_map))
@@ -48,9 +48,9 @@ def found(model: Any, copies: int = PASSES) -> Any:
 
 
 def test_all_layers_lie_where_the_map_says_and_something_goes_from_one_device_to_the_other() -> None:
-    seen = found(spread(), 40)
-    assert seen.effective == "device-map-2" and seen.reached == seen.expected == LAYERS + 3 + PASSES
-    assert "4 of 4 layers" in seen.proof and "2 on cpu, 2 on meta" in seen.proof and "40 copies" in seen.proof
+    finding = witnessed(spread(), 40)
+    assert finding.effective == "device-map-2" and finding.reached == finding.expected == LAYERS + 3 + PASSES
+    assert "4 of 4 layers" in finding.proof and "2 on cpu, 2 on meta" in finding.proof and "40 copies" in finding.proof
 
 
 def test_a_plain_tensor_that_is_smaller_than_the_models_is_a_part_of_a_matrix() -> None:
@@ -59,17 +59,17 @@ def test_a_plain_tensor_that_is_smaller_than_the_models_is_a_part_of_a_matrix() 
     assert held_parts(model).matrices == 0
     down = model.model.layers[0].mlp.down_proj
     down.__class__, down.weight = SummedLinear, torch.nn.Parameter(down.weight[:, :4].clone())
-    found = held_parts(model)
-    assert (found.matrices, found.part_bytes, found.whole_bytes) == (1, 16 * 4 * 4, 16 * 16 * 4)
+    finding = held_parts(model)
+    assert (finding.matrices, finding.part_bytes, finding.whole_bytes) == (1, 16 * 4 * 4, 16 * 16 * 4)
 
 
 def test_a_pass_without_a_copy_is_missed_and_one_device_is_no_device_map() -> None:
-    seen = found(spread(), PASSES - 1)
-    assert seen.reached == seen.expected - 1
+    finding = witnessed(spread(), PASSES - 1)
+    assert finding.reached == finding.expected - 1
     alone = spread()
     alone.to_empty(device="cpu")
     alone.hf_device_map = {"": "cpu"}
-    assert found(alone).effective == "off"
+    assert witnessed(alone).effective == "off"
 
 
 def of_two_ranks(monkeypatch: pytest.MonkeyPatch, trace: Trace, ranks: int = 2, gathered: int = 2) -> Any:
@@ -81,14 +81,14 @@ def of_two_ranks(monkeypatch: pytest.MonkeyPatch, trace: Trace, ranks: int = 2, 
     )
 
 
-def exchanged(all_reduce: int = 18, steps: int = 1, **more: Any) -> Trace:
+def exchanged(all_reduce: int = 18, steps: int = 1, **kwargs: Any) -> Trace:
     return Trace(
         Counter(),
-        more.pop("kernels", Counter()),
+        kwargs.pop("kernels", Counter()),
         Counter(),
         steps,
         collectives=Counter(all_reduce=all_reduce, all_gather=1),
-        **more,
+        **kwargs,
     )
 
 
@@ -103,8 +103,8 @@ def exchanged(all_reduce: int = 18, steps: int = 1, **more: Any) -> Trace:
 def test_who_made_the_exchanges_is_told_where_kernels_can_be_seen(
     kernels: dict[str, int], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = of_two_ranks(monkeypatch, exchanged(kernels=Counter(kernels))).proof
-    assert said in told and ("NCCL" in told) is bool(kernels)
+    proof = of_two_ranks(monkeypatch, exchanged(kernels=Counter(kernels))).proof
+    assert said in proof and ("NCCL" in proof) is bool(kernels)
 
 
 @pytest.mark.parametrize(

@@ -113,8 +113,9 @@ def test_each_packed_matrix_is_counted() -> None:
 def test_coarse_experts_were_dequantized_only_where_the_plan_has_mxfp4(planned: Any, effective: str) -> None:
     """Dense ones whose values happen to be few are none of a run that asked for no MXFP4."""
     model = torch.nn.ModuleList([mixture((torch.arange(64.0) % 8).view(1, 64, 1), "gate_up_proj_bias")])
-    found = find("quantization", Observation(model, None, Plan(LoadPlan(ModelSource("random"), quantization=planned))))
-    assert (found.effective, found.reached) == (effective, 1 if effective != "none" else None)
+    plan = Plan(LoadPlan(ModelSource("random"), quantization=planned))
+    finding = find("quantization", Observation(model, None, plan))
+    assert (finding.effective, finding.reached) == (effective, 1 if effective != "none" else None)
 
 
 @pytest.mark.parametrize(("dense", "counted"), [(0, (4, 4)), (1, (4, 5))])
@@ -130,14 +131,15 @@ def test_of_experts_in_mxfp4_those_that_are_dense_are_missed(dense: int, counted
     beside = [mixture(torch.rand(2, 64, 3), "gate_up_proj_bias") for _ in range(dense)]
     model = torch.nn.ModuleList([packed(), packed(), torch.nn.Linear(4, 4), *beside])
     model.dtype = torch.float32
-    found = find("quantization", Observation(model, None, Plan(LoadPlan(ModelSource("random"), quantization="mxfp4"))))
-    assert (found.effective, found.reached, found.expected) == ("mxfp4", *counted)
-    assert f"4 of {counted[1]} matrices in mxfp4: {2 * 2 * 2 * 4 * 17:,} bytes with scales" in found.proof
+    plan = Plan(LoadPlan(ModelSource("random"), quantization="mxfp4"))
+    finding = find("quantization", Observation(model, None, plan))
+    assert (finding.effective, finding.reached, finding.expected) == ("mxfp4", *counted)
+    assert f"4 of {counted[1]} matrices in mxfp4: {2 * 2 * 2 * 4 * 17:,} bytes with scales" in finding.proof
 
 
 def test_without_a_plan_for_it_packed_weights_are_named_and_not_counted() -> None:
     model, again = llama()
     packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(**NF4), **again)
-    found = find("quantization", Observation(packed, None, Plan(LoadPlan(ModelSource("random")))))
-    assert (found.effective, found.reached, found.expected) == ("bnb-nf4", None, None)
-    assert found.proof.startswith("7 matrices in bnb-nf4: ")
+    finding = find("quantization", Observation(packed, None, Plan(LoadPlan(ModelSource("random")))))
+    assert (finding.effective, finding.reached, finding.expected) == ("bnb-nf4", None, None)
+    assert finding.proof.startswith("7 matrices in bnb-nf4: ")
