@@ -111,12 +111,12 @@ class BatchSeries:
     def _take_steps(self, event: Steps) -> None:
         if event.first != len(self.end_s):
             raise ValueError(f"steps out of order: {event.first} after {len(self.end_s)}")
-        at = 0
+        part = 0
         for begin_s, end_s, parts in zip(event.begin_s, event.end_s, event.parts, strict=True):
-            for i in range(at, at + parts):
+            for i in range(part, part + parts):
                 self._take_part(event.request[i], event.kind[i], event.tokens[i], event.made[i], begin_s, end_s)
-            at += parts
-            self.part_ends.append(len(self.request) + at)
+            part += parts
+            self.part_ends.append(len(self.request) + part)
         self.begin_s += event.begin_s
         self.end_s += event.end_s
         self.padding += event.padding
@@ -148,26 +148,26 @@ class BatchSeries:
     def pages_in_use(self) -> list[list[int]]:
         """Of each group of pages, how many of them requests hold in each step."""
         groups = len(self.pages.groups) if self.pages is not None else 0
-        now, found, at = [0] * groups, [list[int]() for _ in range(groups)], 0
+        in_use, by_step, move = [0] * groups, [list[int]() for _ in range(groups)], 0
         for step in range(len(self.end_s)):
-            while at < len(self.move_step) and self.move_step[at] <= step:
-                now[self.move_group[at]] += 1 if self.move_request[at] >= 0 else -1
-                at += 1
+            while move < len(self.move_step) and self.move_step[move] <= step:
+                in_use[self.move_group[move]] += 1 if self.move_request[move] >= 0 else -1
+                move += 1
             for group in range(groups):
-                found[group].append(now[group])
-        return found
+                by_step[group].append(in_use[group])
+        return by_step
 
     def copy(self) -> "BatchSeries":
         """A copy that later events leave alone."""
-        found = copy.copy(self)
+        copied = copy.copy(self)
         for name in self.__slots__:
             value = getattr(self, name)
             if isinstance(value, list):
-                setattr(found, name, value[:])
-        found.requests = {  # one that has ended does not change any more
+                setattr(copied, name, value[:])
+        copied.requests = {  # one that has ended does not change any more
             number: row if row.end_s is not None else row.copy() for number, row in self.requests.items()
         }
-        return found
+        return copied
 
 
 MAX_STEPS_PER_PULL = 2_000
@@ -246,18 +246,18 @@ class BatchColumns(
     texts: list[str]
 
 
-def inside(at: int, most: int) -> int:
-    """An index of a viewer's cursor, brought back into a series."""
-    return min(max(at, 0), most)
+def clamped(index: int, length: int) -> int:
+    """An index of a viewer's cursor, brought back into a series of that length."""
+    return min(max(index, 0), length)
 
 
 def columns_past(batch: BatchSeries, cursor: Sequence[int]) -> tuple[BatchColumns, bool]:
-    """What lies past a cursor: (steps, waits, moves, ends), and whether nothing lies past that. An index outside the
-    series is brought back into it."""
+    """What lies past a cursor of (steps, waits, moves, ends), and whether these columns reach the end of the series. An
+    index outside the series is brought back into it."""
     lengths = (len(batch.end_s), len(batch.wait_s), len(batch.move_step), len(batch.end_request))
-    step, wait, move, end = map(inside, cursor, lengths)
+    step, wait, move, end = map(clamped, cursor, lengths)
     last = min(lengths[0], step + MAX_STEPS_PER_PULL)
-    first_part, last_part = (batch.part_ends[at - 1] if at else 0 for at in (step, last))
+    first_part, last_part = (batch.part_ends[n - 1] if n else 0 for n in (step, last))
     last_move, last_end = min(lengths[2], move + MAX_MOVES_PER_PULL), min(lengths[3], end + MAX_ENDS_PER_PULL)
 
     def cut(begin: int, end: int, *names: str) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL, LOCAL_USER
 from tokendyno.backend.paths import IMPORTED_FROM
 from tokendyno.backend.runs import history_file
-from tokendyno.backend.runs.arm_series import roofline_at
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import Created, Ended, Predicted, RooflinePoint, decode_record, encode_record
 from tokendyno.backend.runs.store import Store
@@ -88,7 +87,6 @@ def test_a_stored_roofline_is_read_under_its_old_names() -> None:
     (first, *_) = (record for line in LINES if isinstance(record := decode_record(line), Predicted))
     assert len(first.roofline) >= 2 and all(isinstance(point, RooflinePoint) for point in first.roofline)
     assert first.roofline_note and first.roofline_work and first.kv[0].full > 0
-    assert roofline_at(first.roofline, first.roofline[0].length) == first.roofline[0].seconds
 
 
 def test_a_whole_file_of_format_6_is_listed_searched_folded_renamed_and_deleted_from(tmp_path: Path) -> None:
