@@ -2,9 +2,12 @@
 
 from msgspec.structs import replace
 
-from tests.support.runs import arm_records, created, ended
+from tests.support.runs import arm_records, created, ended, finished
+from tokendyno.backend.messages import Tokens
+from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.card import Card, card_of
+from tokendyno.backend.views.card import Card, card_of, slide_figures
+from tokendyno.backend.views.comparison import differences, pair_of
 
 
 def card(price: float) -> Card:
@@ -24,3 +27,19 @@ def test_a_price_an_hour_makes_a_cost_of_a_million_tokens_in_both_arms() -> None
         "prompt not counted."
     )
     assert card(0).cost == ""
+
+
+def test_the_smaller_kv_cache_of_a_shorter_text_is_no_gain() -> None:
+    """B takes as long a token, and stops after 5 of them."""
+    run = Run(created(repeats=3))
+    for repeat in range(3):
+        for arm, count in (("A", 9), ("B", 5)):
+            steps, kv = list(range(count)), [512 * (i + 1) for i in range(count)]
+            tokens = Tokens(0, [0.1 * (i + 1) for i in steps], [0.1] * count, kv, kv, [2**29] * count, steps, "x")
+            run.append(ArmEvent(arm, repeat, 1.0, tokens))
+            run.append(ArmEvent(arm, repeat, 1.1, finished("x")))
+    run.append(ended())
+    now = run.snapshot()
+    found = card_of(now)
+    assert found is not None and found.recommendation == "Not worth it here: it changes nothing"
+    assert "kv" not in differences(now) and "kv" not in slide_figures(now, found, pair_of(now))

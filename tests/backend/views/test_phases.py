@@ -73,6 +73,17 @@ def test_the_first_pair_tells_how_long_pairs_take_at_most() -> None:
     assert found.left_s is None and found.most_s == 9 * 2.0 - found.parts[-3].spent_s
 
 
+def test_a_run_of_workers_that_were_kept_began_with_its_first_pair() -> None:
+    """They have no phase but their runs, of which the newest is kept."""
+    run = begun()
+    for number, (repeat, arm) in enumerate([(0, "A"), (0, "B"), (1, "B"), (1, "A")]):
+        run.append(ArmEvent(arm, repeat, 4.0 * number, Progress("run", "begin", 0.0)))
+        run.append(ArmEvent(arm, repeat, 4.0 * number + 4.0, Progress("run", "end", 4.0)))
+    assert bar(run, 16.0).spent_s == 16.0
+    run.append(ended())
+    assert (bar(run, 99.0).label, bar(run, 99.0).spent_s) == ("Done in 16 s", 16.0)
+
+
 def test_a_run_that_is_over_says_how_long_it_took_and_drops_what_was_not_done() -> None:
     run = begun()
     run.append(progress("A", 0.5, "load", 0.5))

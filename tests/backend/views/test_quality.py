@@ -6,7 +6,15 @@ import pytest
 from tests.backend.runs.test_quality import A, B, run_of
 from tests.backend.views.test_verdict import FROM_37, faster_b
 from tokendyno.backend.runs.quality import Gate, ReadingDifference
-from tokendyno.backend.views.quality import Cost, GateText, cost_of, gate_document, gate_text, quality_sentence
+from tokendyno.backend.views.quality import (
+    Cost,
+    GateText,
+    cost_of,
+    cost_text,
+    gate_document,
+    gate_text,
+    quality_sentence,
+)
 from tokendyno.backend.views.verdict import worded
 
 
@@ -106,6 +114,24 @@ def test_a_reference_is_not_charged_with_the_others_perplexity() -> None:
 def test_finer_weights_cost_nothing() -> None:
     for finer, says in (("B", "with more precise weights"), ("A", "a small cost in quality")):
         assert gate_text(Gate("read", "r", 768, SMALL, finer=finer)).part.endswith(says)
+
+
+@pytest.mark.parametrize(
+    ("gate", "text"),
+    [
+        (Gate("unread"), ""),
+        (Gate("read", "r", 768, SAME), "bit for bit"),
+        (Gate("read", "r", 768, ROUNDING), "numerically the same"),
+        (Gate("read", "r", 768, LARGE), "large cost"),
+        (Gate("read", "r", 768, LARGE, finer="A"), "large cost"),
+        (Gate("read", "r", 768, LARGE, finer="B"), "more precise weights"),
+        (Gate("read", "r", 768, LARGE, random=True), ""),
+        (Gate("read", "r", 768, difference(0.03, 0.95, ratio=1.2)), "large cost"),
+        (Gate("read", "r", 768, difference(0.03, 0.95, ratio=1.2), swapped=True), "small cost"),
+    ],
+)
+def test_beside_a_figure_the_cost_is_that_of_b_as_in_the_sentence(gate: Gate, text: str) -> None:
+    assert cost_text(gate) == text
 
 
 def test_a_gain_of_random_weights_is_not_judged() -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 
+import msgspec
 import pytest
 
 from tests.browser.stored_runs import EVIL, evil, reading
@@ -14,7 +15,7 @@ from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.views.live import first_clause
 from tokendyno.backend.views.sentences import code_words
-from tokendyno.backend.views.share import MOST_POINTS, code_file, markdown, shared
+from tokendyno.backend.views.share import MOST_POINTS, code_file, command_of, markdown, shared
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,13 @@ def test_no_text_of_a_run_is_markup_in_its_markdown() -> None:
     told = shared(folded(evil()))
     text = markdown(told._replace(model=EVIL, sentence=EVIL, command=""))
     assert "\\<" in text and not any(sign in text.replace("\\<", "") for sign in ("<img", "<script", "<svg", "<iframe"))
+
+
+def test_the_command_of_a_run_without_a_proof_asks_for_none() -> None:
+    proved, unproved = (
+        command_of(msgspec.structs.replace(created().request, proof=proof)).split() for proof in (True, False)
+    )
+    assert set(unproved) - set(proved) == {"--no-proof"} and "--no-proof" not in proved
 
 
 # --- files -----------------------------------------------------------------------------------------
