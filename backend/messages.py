@@ -501,12 +501,8 @@ Event = (
     | Proved
     | Probed
     | Failed
-    | Steps
-    | Waits
-    | PagesAllocated
-    | PageMoves
-    | RequestEnds
     | Scored
+    | BatchEvent
 )
 
 encode = msgspec.json.Encoder().encode

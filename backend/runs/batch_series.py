@@ -175,40 +175,7 @@ MAX_MOVES_PER_PULL = 10_000
 MAX_ENDS_PER_PULL = 100
 
 
-class BatchColumns(
-    msgspec.Struct,
-    frozen=True,
-    rename={
-        "end_step": "n",
-        "begin_s": "b",
-        "end_s": "e",
-        "part_ends": "pe",
-        "padding": "pad",
-        "waiting": "w",
-        "free_bytes": "free",
-        "request": "r",
-        "kind": "k",
-        "tokens": "tok",
-        "first_part": "pfirst",
-        "first_wait": "wfirst",
-        "end_wait": "wn",
-        "wait_s": "wt",
-        "wait_request": "wr",
-        "wait_reason": "why",
-        "first_move": "mfirst",
-        "end_move": "mn",
-        "move_step": "ms",
-        "move_group": "mg",
-        "move_page": "mp",
-        "move_request": "mr",
-        "first_end": "efirst",
-        "end_end": "en",
-        "ended": "er",
-        "ended_s": "at",
-        "texts": "et",
-        "reasons": "ewhy",
-    },
-):
+class BatchColumns(msgspec.Struct, frozen=True):
     """One arm of many requests past a cursor: steps `first`..`end_step` with their parts, waits, moves of pages, and
     the requests that ended, with their texts.
 
@@ -216,34 +183,34 @@ class BatchColumns(
     """
 
     first: int
-    end_step: int
-    begin_s: list[float]
-    end_s: list[float]
-    padding: list[int]
-    waiting: list[int]
-    free_bytes: list[int]
-    first_part: int
-    part_ends: list[int]
-    request: list[int]
-    kind: list[int]
-    tokens: list[int]
-    first_wait: int
-    end_wait: int
-    wait_s: list[float]
-    wait_request: list[int]
-    wait_reason: list[WaitReason]
-    first_move: int
-    end_move: int
-    move_step: list[int]
-    move_group: list[int]
-    move_page: list[int]
-    move_request: list[int]
-    first_end: int
-    end_end: int
-    ended: list[int]
-    ended_s: list[float]
-    reasons: list[str]
-    texts: list[str]
+    end_step: int = msgspec.field(name="n")
+    begin_s: list[float] = msgspec.field(name="b")
+    end_s: list[float] = msgspec.field(name="e")
+    padding: list[int] = msgspec.field(name="pad")
+    waiting: list[int] = msgspec.field(name="w")
+    free_bytes: list[int] = msgspec.field(name="free")
+    first_part: int = msgspec.field(name="pfirst")
+    part_ends: list[int] = msgspec.field(name="pe")
+    request: list[int] = msgspec.field(name="r")
+    kind: list[int] = msgspec.field(name="k")
+    tokens: list[int] = msgspec.field(name="tok")
+    first_wait: int = msgspec.field(name="wfirst")
+    end_wait: int = msgspec.field(name="wn")
+    wait_s: list[float] = msgspec.field(name="wt")
+    wait_request: list[int] = msgspec.field(name="wr")
+    wait_reason: list[WaitReason] = msgspec.field(name="why")
+    first_move: int = msgspec.field(name="mfirst")
+    end_move: int = msgspec.field(name="mn")
+    move_step: list[int] = msgspec.field(name="ms")
+    move_group: list[int] = msgspec.field(name="mg")
+    move_page: list[int] = msgspec.field(name="mp")
+    move_request: list[int] = msgspec.field(name="mr")
+    first_end: int = msgspec.field(name="efirst")
+    end_end: int = msgspec.field(name="en")
+    ended: list[int] = msgspec.field(name="er")
+    ended_s: list[float] = msgspec.field(name="at")
+    reasons: list[str] = msgspec.field(name="ewhy")
+    texts: list[str] = msgspec.field(name="et")
 
 
 def clamped(index: int, length: int) -> int:

@@ -19,7 +19,7 @@ from tokendyno.backend.quality.texts import Quality, shipped_texts
 from tokendyno.backend.runs.records import Created, OfRun
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import interval
-from tokendyno.backend.runs.texts import changes_format
+from tokendyno.backend.runs.texts import format_axes
 
 
 class ArmReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -165,7 +165,7 @@ def gate_of(run: Snapshot, find: FindReading | None) -> Gate | None:
     a, b = (run.planned(name).planned for name in run.arms)
     texts = run.texts()
     same_text = texts is not None and texts.tokens_equal_until is None
-    if a == b or (same_text and not changes_format(a, b)):
+    if a == b or (same_text and not format_axes(a, b)):
         return Gate("settled")
     random = run.request.model.startswith("random:")
     reading = PairReading(run.created, whole_reading(run), False)

@@ -26,46 +26,27 @@ FIGURES_EVERY_S = 0.5
 """While tokens stream in, figures are refreshed no more often than this: summarizing 16,000 tokens takes 6 ms."""
 
 
-class Columns(
-    msgspec.Struct,
-    frozen=True,
-    rename={
-        "end": "n",
-        "t_s": "t",
-        "latency_s": "lat",
-        "kv_sliding": "kvs",
-        "kv_growing": "kvf",
-        "kv_latent": "kvl",
-        "kv_state": "kvt",
-        "kv_index": "kvi",
-        "first_sample": "sfirst",
-        "end_sample": "sn",
-        "sample_t_s": "st",
-        "sample_bytes": "sm",
-        "first_character": "cfirst",
-        "end_character": "cn",
-    },
-):
+class Columns(msgspec.Struct, frozen=True):
     """One arm past a cursor: tokens `first`..`end`, samples `first_sample`..`end_sample`, and so for characters.
 
     Sent many times a second, so names on the wire are short.
     """
 
     first: int
-    end: int
-    t_s: list[float]
-    latency_s: list[float]
-    kv_sliding: list[int]
-    kv_growing: list[int]
-    kv_latent: list[int]
-    kv_state: list[int]
-    kv_index: list[int]
-    first_sample: int
-    end_sample: int
-    sample_t_s: list[float]
-    sample_bytes: list[int]
-    first_character: int
-    end_character: int
+    end: int = msgspec.field(name="n")
+    t_s: list[float] = msgspec.field(name="t")
+    latency_s: list[float] = msgspec.field(name="lat")
+    kv_sliding: list[int] = msgspec.field(name="kvs")
+    kv_growing: list[int] = msgspec.field(name="kvf")
+    kv_latent: list[int] = msgspec.field(name="kvl")
+    kv_state: list[int] = msgspec.field(name="kvt")
+    kv_index: list[int] = msgspec.field(name="kvi")
+    first_sample: int = msgspec.field(name="sfirst")
+    end_sample: int = msgspec.field(name="sn")
+    sample_t_s: list[float] = msgspec.field(name="st")
+    sample_bytes: list[int] = msgspec.field(name="sm")
+    first_character: int = msgspec.field(name="cfirst")
+    end_character: int = msgspec.field(name="cn")
     text: str
 
 

@@ -142,8 +142,8 @@ def growing_interval(values: Sequence[float]) -> tuple[float, float] | None:
     return interval(values, 1 - error)
 
 
-def positive_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-    """Confidence interval of the mean of independent positive values, such as times; None below two values.
+def positive_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """95% confidence interval of the mean of independent positive values, such as times; None below two values.
 
     Student's interval of the mean's logarithm, whose standard error is that of the mean / the mean (the delta method).
     So it never reaches below zero, always holds the mean, and equals `interval` where the values are close together.
@@ -151,5 +151,5 @@ def positive_interval(values: Sequence[float], confidence: float = CONFIDENCE) -
     deviation, average = stdev(values), mean(values)
     if deviation is None or not average or min(values) < 0:
         return None
-    half = t_quantile(confidence, len(values) - 1) * deviation / (math.sqrt(len(values)) * average)
+    half = t_quantile(CONFIDENCE, len(values) - 1) * deviation / (math.sqrt(len(values)) * average)
     return average * math.exp(-half), average * math.exp(min(half, MAX_EXPONENT))

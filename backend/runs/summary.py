@@ -135,7 +135,7 @@ def compare(
     return compare_pairs(pair_ratios(a, b, prefill), equal)
 
 
-def compare_pairs(ratios: Sequence[float], equal: bool = False) -> Comparison | None:
+def compare_pairs(ratios: Sequence[float], equal: bool) -> Comparison | None:
     """The comparison by the ratios of pairs of runs; None without a pair. They are averaged as logarithms, so that A
     against B is exactly the inverse of B against A. `equal`: both arms have the same plan, so that neither wins,
     whatever the interval is."""

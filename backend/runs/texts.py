@@ -58,11 +58,6 @@ def equal_until(a: Sequence[int], b: Sequence[int]) -> int | None:
     return None if len(a) == len(b) else min(len(a), len(b))
 
 
-def changes_format(a: Mapping[str, str], b: Mapping[str, str]) -> bool:
-    """Whether two planned arms compute or keep numbers in different formats."""
-    return bool(format_axes(a, b))
-
-
 def format_axes(a: Mapping[str, str], b: Mapping[str, str]) -> set[str]:
     """The axes by which two planned arms compute or keep numbers in different formats."""
     return _causes(NUMBER_FORMAT, a, b)

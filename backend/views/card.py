@@ -10,7 +10,7 @@ from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import variation
 from tokendyno.backend.runs.summary import NOISY_CV, Comparison
-from tokendyno.backend.runs.texts import changes_format
+from tokendyno.backend.runs.texts import format_axes
 from tokendyno.backend.units import bytes_text, seconds_text, three, times
 from tokendyno.backend.views.comparison import (
     TIMES_FROM,
@@ -116,7 +116,7 @@ def _of_requests(run: Snapshot, pair: Pair, comparison: Comparison) -> Card:
     """Where the arms keep numbers in different formats, nobody has read what that costs in quality."""
     a, b = run.batch_summaries.values()
     gate = None
-    if changes_format(*(run.planned(name).planned for name in run.arms)):
+    if format_axes(*(run.planned(name).planned for name in run.arms)):
         gate = Gate("random" if run.request.model.startswith("random:") else "unread")
     gained, differences, same = "", pair.differences, run.same_tokens()
     if comparison.outcome in ("a_faster", "b_faster") and a.useful_tokens_s and b.useful_tokens_s:

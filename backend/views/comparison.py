@@ -128,7 +128,7 @@ def bytes_of(sizes: Sequence[int | None], noise: float) -> Bytes | None:
 # --- the headline -----------------------------------------------------------------------------------
 
 
-def headline(comparison: Comparison, names: Mapping[str, str] = LETTERS, serves: bool = False) -> Headline:
+def headline(comparison: Comparison, names: Mapping[str, str], serves: bool = False) -> Headline:
     """How fast B is against A: from `TIMES_FROM` on as a factor, else in percent. `serves`: many requests."""
     a, b = names["A"], names["B"]
     ratio, low, high = comparison.ratio, comparison.low, comparison.high

@@ -90,7 +90,10 @@ def _arm(run: Snapshot, name: str) -> ArmDocument:
         text=arm.text,
         token_ids=arm.ids if decodes else [],
         stopped_by=finished.reason if finished else None,
-        repeats=_repeats(arm),
+        repeats=[
+            Repeat(latency_s, arm.finishes[repeat].extra if repeat in arm.finishes else {})
+            for repeat, latency_s in sorted(arm.repeats_s.items())
+        ],
         launch_bound=summary.launch_bound,
         compile=_compile_report(finished.compiled) if finished and finished.compiled else None,
         summary=summary,
@@ -124,18 +127,13 @@ def _step_document(arm: ArmSeries) -> StepDocument | msgspec.UnsetType:
     )
 
 
-def _repeats(arm: ArmSeries) -> list[Repeat]:
-    return [
-        Repeat(latency_s, arm.finishes[n].extra if n in arm.finishes else {})
-        for n, latency_s in sorted(arm.repeats_s.items())
-    ]
-
-
 def _memory_checks(checks: list[MemoryCheck]) -> MemoryChecks:
-    def compared(part: MemoryCheck) -> Check:
-        return Check(part.predicted, part.measured, part.error_percent, part.margin_percent or msgspec.UNSET)
-
-    return MemoryChecks(**{part.part: compared(part) for part in checks})
+    return MemoryChecks(
+        **{
+            part.part: Check(part.predicted, part.measured, part.error_percent, part.margin_percent or msgspec.UNSET)
+            for part in checks
+        }
+    )
 
 
 def _compile_report(compiled: Compiled) -> CompileReport:

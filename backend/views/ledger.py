@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args
 
 import msgspec
 
@@ -21,18 +22,6 @@ class LedgerRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     reason: str
     reached: int | None
     expected: int | None
-
-
-_ORDER: tuple[Status, ...] = (
-    "verified",
-    "unchecked",
-    "partial",
-    "no_effect",
-    "fallback",
-    "failed",
-    "off",
-    "not_applicable",
-)
 
 
 def ledger_rows(evidence: Iterable[Evidence]) -> list[LedgerRow]:
@@ -67,7 +56,7 @@ def ledger_summary(rows: Sequence[LedgerRow]) -> str:
 
 
 def _counted(counts: Mapping[Status, int]) -> list[str]:
-    return [f"{counts[status]} {status.replace('_', ' ')}" for status in _ORDER if counts.get(status)]
+    return [f"{counts[status]} {status.replace('_', ' ')}" for status in get_args(Status) if counts.get(status)]
 
 
 _WORST: tuple[Status, ...] = (

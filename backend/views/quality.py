@@ -17,10 +17,9 @@ ROUNDING_NATS, ROUNDING_AGREEMENT = 0.001, 0.99
 """Two orders of summation in bf16 stay below this (lab/measurements.md): nobody will notice it in a text."""
 SMALL_NATS, SMALL_PERPLEXITY = 0.05, 1.05
 """A cost that many accept for a speed-up; more is called large. A choice of this project."""
-TOLERANCES = (
-    f"rounding: up to {ROUNDING_NATS:g} nats and from {ROUNDING_AGREEMENT:.0%} agreement; small: up to "
-    f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}\u00d7 perplexity; large: more, so that no gain counts"
-)
+_ROUNDING = f"{ROUNDING_NATS:g} nats and from {ROUNDING_AGREEMENT:.0%} agreement"
+_SMALL = f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}\u00d7 perplexity"
+TOLERANCES = f"rounding: up to {_ROUNDING}; small: up to {_SMALL}; large: more, so that no gain counts"
 """Where each cost ends."""
 RANDOM = (
     "The weights are random, so these figures show only whether both arms compute the same, not what either is worth."
@@ -183,9 +182,8 @@ def gate_text(gate: Gate | None) -> GateText:
         return GateText(line=NOT_READ)
     if gate.state == "random":
         return GateText(line=RANDOM_WEIGHTS)
-    assert gate.difference is not None
-    same, line = agreement(gate), _line(gate, gate.difference)
-    match _cost_of_b(gate, gate.difference):
+    same, line = agreement(gate), _line(gate)
+    match _cost_of_b(gate):
         case "none":
             return GateText("predicts the same, bit for bit", line)
         case "rounding":
@@ -203,7 +201,7 @@ def cost_text(gate: Gate) -> str:
     """What B costs in quality against A, in a few words; "" without a reading, or where random weights cost nothing."""
     if gate.difference is None:
         return ""
-    match _cost_of_b(gate, gate.difference):
+    match _cost_of_b(gate):
         case "none":
             return "bit for bit"
         case "rounding":
@@ -216,18 +214,13 @@ def cost_text(gate: Gate) -> str:
             return f"{cost} cost"
 
 
-def _cost_of_b(gate: Gate, difference: ReadingDifference) -> Cost:
+def _cost_of_b(gate: Gate) -> Cost:
     """The cost of B against A, whichever of them was the reference; the divergence is taken as a distance."""
-    if not gate.swapped:
-        return cost_of(difference)
-    return cost_of(
-        msgspec.structs.replace(
-            difference,
-            perplexity_ratio=1 / difference.perplexity_ratio,
-            perplexity_low=1 / difference.perplexity_high,
-            perplexity_high=1 / difference.perplexity_low,
-        )
-    )
+    difference = gate.difference
+    assert difference is not None
+    if gate.swapped:
+        difference = msgspec.structs.replace(difference, perplexity_low=1 / difference.perplexity_high)
+    return cost_of(difference)
 
 
 def agreement(gate: Gate) -> str:
@@ -245,7 +238,9 @@ def share_text(share: float) -> str:
     return shown if share == 1 or shown != "100%" else f"{100 * share:.2f}%"
 
 
-def _line(gate: Gate, difference: ReadingDifference) -> str:
+def _line(gate: Gate) -> str:
+    difference = gate.difference
+    assert difference is not None
     figures = f"{nats_text(difference.kl_nats)}, {100 * difference.top1_agreement:.1f}% agreement"
     if gate.random:
         return f"{RANDOM_WEIGHTS}; over {gate.positions:,} positions {figures}"
@@ -262,17 +257,15 @@ def nats_text(nats: float) -> str:
 
 def tolerance(cost: Cost) -> str:
     """Where this cost ends."""
-    rounding = f"{ROUNDING_NATS:g} nats and from {ROUNDING_AGREEMENT:.0%} agreement"
-    small = f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}\u00d7 perplexity"
     match cost:
         case "none":
             return "bit for bit"
         case "rounding":
-            return f"rounding: up to {rounding}"
+            return f"rounding: up to {_ROUNDING}"
         case "small":
-            return f"small: up to {small}"
+            return f"small: up to {_SMALL}"
         case "large":
-            return f"large: over {small.replace(' and ', ' or ')}"
+            return f"large: over {_SMALL.replace(' and ', ' or ')}"
 
 
 def cost_remark(cost: str, finer: bool) -> str:

@@ -28,7 +28,7 @@ class StoryNumber(msgspec.Struct, frozen=True):
     curves: list[list[float]]
 
 
-def story_number(run: Run, kind: NumberKind, sittings: Sequence[float] = (), beside: Run | None = None) -> StoryNumber:
+def story_number(run: Run, kind: NumberKind, sittings: Sequence[float], beside: Run | None) -> StoryNumber:
     """The number of a recording, "" without one; `sittings`: ratios whose median it is; `beside`: a run of another
     model, whose first arm takes the place of B."""
     now = run.snapshot()

@@ -49,13 +49,13 @@ def keys(value: Any) -> Any:
             return None
 
 
-def plain(found: Document) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(found), allow_nan=False))
-    return loaded
+def as_json(document: Document) -> dict[str, Any]:
+    decoded: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(document), allow_nan=False))
+    return decoded
 
 
 def test_the_stored_document_is_read_and_written_again_without_a_loss() -> None:
-    assert plain(msgspec.json.decode(TEXT, type=Document)) == STORED
+    assert as_json(msgspec.json.decode(TEXT, type=Document)) == STORED
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_an_unknown_key_is_noticed(where: tuple[Any, ...]) -> None:
         part = part[step]
     part["unheard_of"] = 1
     try:
-        assert plain(msgspec.convert(changed, Document)) != changed
+        assert as_json(msgspec.convert(changed, Document)) != changed
     except msgspec.ValidationError as error:
         assert "unheard_of" in str(error)
 
@@ -80,7 +80,7 @@ def test_the_bound_of_a_prefill_is_there_where_it_is_known() -> None:
         if isinstance(record, Predicted) and record.arm == "A":
             record = msgspec.structs.replace(record, prefill=PrefillBound(0.001, "compute", "1 Tflop"))
         run.append(record)
-    one, other = plain(document(run))["arms"]
+    one, other = as_json(document(run))["arms"]
     assert one["roofline"]["prefill"] == {
         "seconds": 0.001,
         "share": pytest.approx(0.001 / one["ttft_s"]),
@@ -97,7 +97,7 @@ def test_the_stored_run_gives_the_stored_document() -> None:
     run = Run(first)
     for record in rest:
         run.append(record)
-    found = plain(document(run))
+    found = as_json(document(run))
     for arm, stored in zip(found["arms"], STORED["arms"], strict=True):
         assert len(arm["interference"]) == len(stored["interference"])
         arm["interference"] = stored["interference"]
@@ -109,7 +109,7 @@ def test_an_encoders_run_has_the_same_keys() -> None:
     run = Run(encoder())
     for record in [*passes("A", 20), ended()]:
         run.append(record)
-    (arm,) = plain(document(run))["arms"]
+    (arm,) = as_json(document(run))["arms"]
     assert [*arm, "prompt_pass"] == list(STORED["arms"][0])
     assert keys(arm["summary"]) == keys(STORED["arms"][0]["summary"])
     assert keys(arm["annotations"]) == {"kind": None, "token": None, "t_s": None, "seconds": None, "text": None}
@@ -118,29 +118,24 @@ def test_an_encoders_run_has_the_same_keys() -> None:
 # --- runs of every kind ----------------------------------------------------------------------------
 
 
-def whole(run: Run) -> dict[str, Any]:
-    found = document(run)
-    loaded: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(found), allow_nan=False))
-    return loaded
-
-
 def test_a_run_that_never_began_is_a_document_too() -> None:
     run = begun("A")
     run.append(Ended(0.5, "failed", "It broke."))
-    (arm,) = whole(run)["arms"]
+    sent = as_json(document(run))
+    (arm,) = sent["arms"]
     assert (arm["ttft_s"], arm["latency_s"], arm["text"], arm["effective"]) == (None, [], "", {})
-    assert whole(run)["message"] == "It broke."
+    assert sent["message"] == "It broke."
 
 
 def test_the_document_keeps_what_the_model_wrote() -> None:
     run = begun("A")
     fill(run, "A", "\x1b]0;owned\x07\x1b[2J\x9b1mcat\nend")
-    assert "\x1b" in whole(run)["arms"][0]["text"]
+    assert "\x1b" in as_json(document(run))["arms"][0]["text"]
 
 
 def test_annotations_and_what_was_compiled_are_in_it() -> None:
     run = annotated()
-    (arm,) = whole(run)["arms"]
+    (arm,) = as_json(document(run))["arms"]
     assert arm["annotations"][0] == {"kind": "window", "token": 1, "t_s": 0.2, "seconds": 0.0, "text": "window filled"}
     assert len(arm["annotations"]) == 7
     found = arm["compile"]
@@ -152,7 +147,7 @@ def test_annotations_and_what_was_compiled_are_in_it() -> None:
 
 def test_repeats_interference_and_the_comparison_are_in_it() -> None:
     run = repeated()
-    found = whole(run)
+    found = as_json(document(run))
     compared = found["comparison"]
     assert (found["unit"], compared["verdict"], compared["pairs"]) == ("token", "no_difference", 2)
     assert found["comparison"]["low"] == found["comparison"]["high"] == 1.0
@@ -167,7 +162,7 @@ def test_an_encoders_run_has_passes_and_no_tokens() -> None:
     run = Run(encoder())
     for record in [*passes("A", 20), ended()]:
         run.append(record)
-    found = whole(run)
+    found = as_json(document(run))
     (arm,) = found["arms"]
     assert (found["unit"], found["comparison"]) == ("forward", None)
     assert (arm["ttft_s"], arm["token_ids"], arm["text"]) == (None, [], "")

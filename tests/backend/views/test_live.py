@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.backend.runs.test_quality import FORMAT, compared
+from tests.backend.runs.test_run import repeat
 from tests.backend.views.test_batch_live import run_of
 from tests.support.runs import arm_records, created, ended, finished, tokens
 from tokendyno.backend.messages import Annotation, Loaded, PhaseName, Progress, RankMemory, Samples, Started, Tokens
@@ -19,7 +20,6 @@ from tokendyno.backend.runs.records import ArmEvent, Created, Ended, Predicted, 
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.views import live
-from tokendyno.backend.views import live as heads_module
 from tokendyno.backend.views.batch_live import BatchHead, batch_delta
 from tokendyno.backend.views.details import detail_rows
 from tokendyno.backend.views.live import Heads, head_of
@@ -184,14 +184,6 @@ def bound_row(run: Run) -> Tile:
     return next(row for row in detail_rows(run.snapshot(), "A") if row.key == "floor")
 
 
-def repeat(run: Run, arm: str, number: int, step_s: float) -> None:
-    times = [1.0, 1.0 + step_s, 1.0 + 2 * step_s]
-    run.append(
-        ArmEvent(arm, number, 1.0, Tokens(0, times, [1.0, step_s, step_s], [1] * 3, [1] * 3, [1] * 3, [1] * 3, "x"))
-    )
-    run.append(ArmEvent(arm, number, 1.1, finished("x")))
-
-
 def test_the_comparison_is_reported_at_the_end_and_a_single_arm_has_none() -> None:
     run = Run(first_record(repeats=2))
     for number in range(2):
@@ -340,7 +332,7 @@ def test_the_head_of_an_ended_run_is_made_again_after_a_while(
     heads: Heads[live.Head] = Heads()
     run = compared(FORMAT, same_text=False)
     live.delta(run, 0, START, 1.0, heads=heads)
-    monkeypatch.setattr(heads_module, "FRESH_S", 0.0)
+    monkeypatch.setattr(live, "FRESH_S", 0.0)
     live.delta(run, 0, START, 1.0, heads=heads)
     assert len(made) == 2, "a reading by its arms may have been made since"
 
