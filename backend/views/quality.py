@@ -56,37 +56,28 @@ def quality_sentence(run: Snapshot) -> str:
     if difference is None:
         name, reading = next(iter(whole.arms.items()))
         return f"{name} predicts {whole.positions:,} tokens with a perplexity of {three(reading.perplexity)}."
-    if is_random(run):
-        return f"{_distance(difference, whole)} {RANDOM}"
-    return _verdict(difference, whole, finer_arm(run) == "B")
-
-
-def _distance(difference: ReadingDifference, whole: TextReading) -> str:
-    """Without a judgement: random weights find nearly every token equally likely."""
-    if cost_of(difference) == "none":
-        return f"B predicts exactly what A predicts, bit for bit, over {whole.positions:,} positions."
-    return f"The KL divergence of B from A is {three(difference.kl_nats)} nats over {whole.positions:,} positions."
-
-
-def _verdict(difference: ReadingDifference, whole: TextReading, finer: bool) -> str:
-    """`finer`: B has finer weights than A, its reference, so that its different predictions are no cost."""
+    random = is_random(run)
     where, nats = f"over {whole.positions:,} positions", three(difference.kl_nats)
     agreement = f"the same token is the most likely one in {100 * difference.top1_agreement:.1f}%"
     match cost_of(difference):
         case "none":
-            return f"B predicts exactly what A predicts, bit for bit, {where}."
+            sentence = f"B predicts exactly what A predicts, bit for bit, {where}."
+        case _ if random:  # no judgement: random weights find nearly every token equally likely
+            sentence = f"The KL divergence of B from A is {nats} nats {where}."
         case "rounding":
-            return (
+            sentence = (
                 f"B is numerically the same as A {where}: KL divergence {nats} nats, and {agreement}. "
                 "Differences of this size come from the order of summation."
             )
         case cost:
+            finer = finer_arm(run) == "B"  # than A, its reference: different predictions are no cost then
             costs = "B has finer weights than A, so no cost" if finer else f"B has a {cost} quality cost"
-            return (
+            sentence = (
                 f"{costs}: {where} the KL divergence from A is {nats} nats, {agreement}, and "
                 f"perplexity is {three(difference.perplexity_ratio)}\u00d7 "
                 f"({three(difference.perplexity_low)} to {three(difference.perplexity_high)})."
             )
+    return f"{sentence} {RANDOM}" if random else sentence
 
 
 def is_random(run: Snapshot) -> bool:

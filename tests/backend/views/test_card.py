@@ -10,23 +10,23 @@ from tokendyno.backend.views.card import Card, card_of, slide_figures
 from tokendyno.backend.views.comparison import differences, pair_of
 
 
-def card(price: float) -> Card:
+def priced_card(price: float) -> Card:
     """Both arms take 10 ms a token."""
     first = created()
     run = Run(replace(first, request=replace(first.request, price_per_hour=price)))
     for record in [*arm_records("A", 64), *arm_records("B", 64), ended()]:
         run.append(record)
-    found = card_of(run.snapshot())
-    assert found is not None
-    return found
+    card = card_of(run.snapshot())
+    assert card is not None
+    return card
 
 
 def test_a_price_an_hour_makes_a_cost_of_a_million_tokens_in_both_arms() -> None:
-    assert card(3.6).cost == (
+    assert priced_card(3.6).cost == (
         "A million tokens cost 10.0 with baseline and 10.0 with full KV cache (no sliding window), at 3.6 an hour, the "
         "prompt not counted."
     )
-    assert card(0).cost == ""
+    assert priced_card(0).cost == ""
 
 
 def test_the_smaller_kv_cache_of_a_shorter_text_is_no_gain() -> None:
@@ -40,6 +40,6 @@ def test_the_smaller_kv_cache_of_a_shorter_text_is_no_gain() -> None:
             run.append(ArmEvent(arm, repeat, 1.1, finished("x")))
     run.append(ended())
     now = run.snapshot()
-    found = card_of(now)
-    assert found is not None and found.recommendation == "Not worth it here: it changes nothing"
-    assert "kv" not in differences(now) and "kv" not in slide_figures(now, found, pair_of(now))
+    card = card_of(now)
+    assert card is not None and card.recommendation == "Not worth it here: it changes nothing"
+    assert "kv" not in differences(now) and "kv" not in slide_figures(now, card, pair_of(now))

@@ -23,7 +23,7 @@ def difference(kl: float, agreement: float, ratio: float = 1.0, most: float = 0.
 
 
 @pytest.mark.parametrize(
-    ("found", "cost"),
+    ("read", "cost"),
     [
         (difference(0.0, 1.0, most=0.0), "none"),
         (difference(0.0, 1.0, most=1e-9), "rounding"),
@@ -35,19 +35,19 @@ def difference(kl: float, agreement: float, ratio: float = 1.0, most: float = 0.
         (difference(0.04, 0.9, ratio=1.06), "large"),
     ],
 )
-def test_the_cost_by_its_tolerances(found: ReadingDifference, cost: Cost) -> None:
-    assert cost_of(found) == cost
+def test_the_cost_by_its_tolerances(read: ReadingDifference, cost: Cost) -> None:
+    assert cost_of(read) == cost
 
 
 def test_the_sentence_has_the_figures() -> None:
-    said = quality_sentence(run_of(A=A, B=B).snapshot())
-    assert said.startswith("B has a large quality cost: over 6 positions the KL divergence from A is 0.100 nats")
-    assert "83.3%" in said and "1.40\u00d7" in said
+    sentence = quality_sentence(run_of(A=A, B=B).snapshot())
+    assert sentence.startswith("B has a large quality cost: over 6 positions the KL divergence from A is 0.100 nats")
+    assert "83.3%" in sentence and "1.40\u00d7" in sentence
 
 
 def test_equal_arms_are_said_to_be_equal() -> None:
     same = [A[0], A[1]]
-    with_kl = [type(one)(one.ids, one.nll_nats, one.top, [0.0] * len(one.ids)) for one in same]
+    with_kl = [type(score)(score.ids, score.nll_nats, score.top, [0.0] * len(score.ids)) for score in same]
     assert "bit for bit" in quality_sentence(run_of(A=A, B=with_kl).snapshot())
 
 
@@ -57,9 +57,9 @@ def test_one_arm_has_a_perplexity() -> None:
 
 def test_random_weights_are_not_judged() -> None:
     run = run_of(model="random:gpt2", A=A, B=B)
-    said = quality_sentence(run.snapshot())
-    assert said.startswith("The KL divergence of B from A is 0.100 nats over 6 positions. The weights are random")
-    assert "costs" not in said
+    sentence = quality_sentence(run.snapshot())
+    assert sentence.startswith("The KL divergence of B from A is 0.100 nats over 6 positions. The weights are random")
+    assert "costs" not in sentence
 
 
 # --- the gate --------------------------------------------------------------------------------------
@@ -157,4 +157,4 @@ def test_the_document_has_the_figures_of_the_reading() -> None:
         Gate("read", "r", 768, LARGE, random=True),
         Gate("read", "r", 768, SMALL),
     ]
-    assert [one.counts for gate in gates if (one := gate_document(gate))] == [False, True, None, True]
+    assert [document.counts for gate in gates if (document := gate_document(gate))] == [False, True, None, True]

@@ -62,8 +62,8 @@ def test_markdown_has_the_verdict_the_figures_the_machine_and_a_command_that_can
 
 
 def test_no_text_of_a_run_is_markup_in_its_markdown() -> None:
-    told = shared(folded(evil()))
-    text = markdown(told._replace(model=EVIL, sentence=EVIL, command=""))
+    run = shared(folded(evil()))
+    text = markdown(run._replace(model=EVIL, sentence=EVIL, command=""))
     assert "\\<" in text and not any(sign in text.replace("\\<", "") for sign in ("<img", "<script", "<svg", "<iframe"))
 
 
