@@ -125,7 +125,11 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
         compared=compared(run),
         differ=differing_at(run),
         waits=WAIT_TEXTS,
-        asked=_requested(traffic),
+        asked=Requested(
+            [request.arrival_s for request in traffic.requests],
+            [request.tokens for request in traffic.requests],
+            [request.max_new_tokens for request in traffic.requests],
+        ),
         arms=arms,
     )
 
@@ -134,13 +138,6 @@ def _slots(run: Snapshot, traffic: Traffic) -> int:
     """Most requests that either arm may have in work at once."""
     batch_sizes = [arm.started.batch_size for arm in run.arms.values() if arm.started is not None]
     return max(batch_sizes, default=min(traffic.concurrent, len(traffic.requests)))
-
-
-def _requested(traffic: Traffic) -> Requested:
-    requests = traffic.requests
-    return Requested(
-        [r.arrival_s for r in requests], [r.tokens for r in requests], [r.max_new_tokens for r in requests]
-    )
 
 
 def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:

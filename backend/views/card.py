@@ -97,13 +97,7 @@ def _of_prompt(run: Snapshot, pair: Pair, comparison: Comparison, gate: Gate | N
         saved_s = a.latency_mean_s - b.latency_mean_s
         gained = f"{'saves' if saved_s > 0 else 'costs'} {joined(abs(saved_s))} a {step}"
     tiles = [
-        _tile(
-            f"Time a {step_word(run.unit)}",
-            seconds_text,
-            a.latency_mean_s,
-            b.latency_mean_s,
-            differences.get("latency"),
-        ),
+        _tile(f"Time a {step}", seconds_text, a.latency_mean_s, b.latency_mean_s, differences.get("latency")),
         _quality_tile(run, gate) if run.unit == "token" else None,
         _tile("First token", seconds_text, a.ttft_s, b.ttft_s, differences.get("ttft")),
         _tile("Peak memory", bytes_text, a.peak_memory_bytes, b.peak_memory_bytes, differences.get("memory")),

@@ -154,7 +154,10 @@ def headline(comparison: Comparison, names: Mapping[str, str], serves: bool = Fa
         ratio, low, high = 1 / ratio, 1 / high, 1 / low
     what = f"the {USEFUL} of" if serves else "the time of" if slower else "as fast as"
     verb = verb if serves or slower else "is"
-    return Headline(capitalized(f"{b} {verb}"), _between(ratio, low, high), f"{what} {a}", range_text(low, high))
+    shown = times(ratio)
+    if times(low) == times(high):  # the ratio has as many digits as its interval
+        shown = f"{ratio:.2f}\u00d7" if ratio < 10 else f"{three(ratio)}\u00d7"
+    return Headline(capitalized(f"{b} {verb}"), shown, f"{what} {a}", range_text(low, high))
 
 
 def less_or_more(change: float) -> str:
@@ -171,13 +174,6 @@ def range_text(low: float, high: float) -> str:
     if ends[0] == ends[1] or high - low < CLOSE:
         ends = [f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (low, high)]
     return " to ".join(ends)
-
-
-def _between(ratio: float, low: float, high: float) -> str:
-    """The ratio with as many digits as its interval."""
-    return (
-        times(ratio) if times(low) != times(high) else f"{ratio:.2f}\u00d7" if ratio < 10 else f"{three(ratio)}\u00d7"
-    )
 
 
 def _percents(shares: Sequence[float]) -> list[str]:
