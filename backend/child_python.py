@@ -1,4 +1,4 @@
-"""How this program starts a Python of its own: what it imports from, and what it said before it ended.
+"""How this program starts another Python process: where that imports from, and what it said before it ended.
 
 It never imports from the folder in which the user stands: `python -m` would put that first, and a random.py or a
 backend/ there would run in place of the real one (https://docs.python.org/3/using/cmdline.html#cmdoption-P).
@@ -26,15 +26,16 @@ def python_command(module: str, *arguments: str) -> list[str]:
 def import_variables() -> dict[str, str]:
     """Variables with which such a process imports from where this one does. Bytecode goes to the cache where torch has
     none: imports take 4.9 s of CPU time with it, and 9.9 without."""
-    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    folders = [os.path.abspath(folder) for folder in named if folder]  # an empty entry is the current folder
-    own = IMPORTED_FROM
-    if str(own) not in folders and not _is_site_packages(own):  # else all of them would come before PYTHONPATH
-        folders.insert(0, str(own))
-    found = {"PYTHONPATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1"}
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    folders = [os.path.abspath(folder) for folder in entries if folder]  # an empty entry is the current folder
+    site_folders = (*site.getsitepackages(), site.getusersitepackages())
+    in_site_packages = any(Path(folder).resolve() == IMPORTED_FROM for folder in site_folders)
+    if str(IMPORTED_FROM) not in folders and not in_site_packages:  # else all of it would come before PYTHONPATH
+        folders.insert(0, str(IMPORTED_FROM))
+    variables = {"PYTHONPATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1"}
     if _lacks_bytecode("torch"):
-        found |= {"PYTHONPYCACHEPREFIX": str(cache_folder() / "bytecode"), "PYTHONDONTWRITEBYTECODE": ""}
-    return found
+        variables |= {"PYTHONPYCACHEPREFIX": str(cache_folder() / "bytecode"), "PYTHONDONTWRITEBYTECODE": ""}
+    return variables
 
 
 def _lacks_bytecode(package: str) -> bool:
@@ -42,17 +43,14 @@ def _lacks_bytecode(package: str) -> bool:
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         return False
-    kept = Path(cache_from_source(spec.origin))
-    writable = not sys.dont_write_bytecode and os.access(kept.parent if kept.parent.exists() else spec.origin, os.W_OK)
-    return not kept.exists() and not writable
-
-
-def _is_site_packages(folder: Path) -> bool:
-    return any(folder == Path(one).resolve() for one in (*site.getsitepackages(), site.getusersitepackages()))
+    bytecode = Path(cache_from_source(spec.origin))
+    target = bytecode.parent if bytecode.parent.exists() else spec.origin
+    writable = not sys.dont_write_bytecode and os.access(target, os.W_OK)
+    return not bytecode.exists() and not writable
 
 
 def last_words(lines: Iterable[str]) -> str:
-    """The last line that a process wrote to its standard error, "" if there is none. What is indented belongs to a
-    traceback above it."""
-    said = [line for line in lines if line.strip() and not line.startswith(" ")]
-    return redact(said[-1])[:LAST_WORDS].strip() if said else ""
+    """The last line that a process wrote to its standard error, "" if there is none. Indented lines belong to a
+    traceback above them."""
+    messages = [line for line in lines if line.strip() and not line.startswith(" ")]
+    return redact(messages[-1])[:LAST_WORDS].strip() if messages else ""

@@ -71,16 +71,16 @@ class Workload:
     system: str = ""
 
     def __post_init__(self) -> None:
-        _within("max_new_tokens", self.max_new_tokens, 1, MAX_NEW_TOKENS)
-        _within("batch_size", self.batch_size, 1, MAX_BATCH_SIZE)
-        _within("repeats", self.repeats, 1, MAX_REPEATS)
-        _within("prompt_tokens", self.prompt_tokens, 0, 1_000_000)
-        _within("seed", self.seed, 0, 2**63 - 1)
+        _check_range("max_new_tokens", self.max_new_tokens, 1, MAX_NEW_TOKENS)
+        _check_range("batch_size", self.batch_size, 1, MAX_BATCH_SIZE)
+        _check_range("repeats", self.repeats, 1, MAX_REPEATS)
+        _check_range("prompt_tokens", self.prompt_tokens, 0, 1_000_000)
+        _check_range("seed", self.seed, 0, 2**63 - 1)
         if not (self.temperature == 0 or MIN_TEMPERATURE <= self.temperature <= 10.0):
             raise InputError(
                 f"temperature is {self.temperature}; it must be 0 (greedy), or from {MIN_TEMPERATURE:g} to 10."
             )
-        _within("top_k", self.top_k, 0, 1_000_000)
+        _check_range("top_k", self.top_k, 0, 1_000_000)
         if not 0.0 < self.top_p <= 1.0:
             raise InputError(f"top_p is {self.top_p}; it must be above 0 and at most 1 (1 turns it off).")
         if self.reasoning_effort and self.reasoning_effort not in REASONING:
@@ -103,11 +103,11 @@ class Workload:
                 "The prompt is empty. Write some text to continue, or set a number of prompt tokens "
                 "(--prompt-tokens) for a synthetic prompt."
             )
-        _text("The prompt", self.prompt)
-        _text("The system message", self.system)
+        _check_text("The prompt", self.prompt)
+        _check_text("The system message", self.system)
 
 
-def _text(name: str, text: str) -> None:
+def _check_text(name: str, text: str) -> None:
     try:
         size_bytes = len(text.encode())
     except UnicodeEncodeError:
@@ -116,7 +116,7 @@ def _text(name: str, text: str) -> None:
         raise InputError(f"{name} has {size_bytes:,} bytes, over the limit of {MAX_PROMPT_BYTES:,}. Shorten it.")
 
 
-def _within(name: str, value: int, low: int, high: int) -> None:
+def _check_range(name: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise InputError(f"{name} is {shown(value)}; it must be a whole number from {low:,} to {high:,}.")
 

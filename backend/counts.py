@@ -17,10 +17,10 @@ the next kernel was launched; host: nothing runs but Python, and on a GPU it wai
 class StepTime(msgspec.Struct, frozen=True):
     """Where the time of a step went: the mean of traced steps of the same generation, while a profiler listened.
 
-    seconds  of a step, which is what `parts_s` add up to; attention or products that are not among them could not be
-             told apart: compiled code has fused them with other operators
-    gpu      the GPU's time was divided, else that of the CPU's thread, which has no gaps
-    others   names that took longest in the part "other"
+    seconds  of a step, the sum of `parts_s`; attention or products that are missing there could not be told apart:
+             compiled code has fused them with other operators
+    gpu      whether it is the GPU's time that was divided, else that of the CPU's thread, which has no gaps
+    others   of the part "other", the names that took longest: name -> seconds
     """
 
     steps: int
@@ -266,21 +266,22 @@ _PLACES = {
 
 
 def flat(counts: RunCounts) -> dict[str, float]:
-    """One object of all parts, without what was not counted."""
-    found = {}
+    """All parts as one object, without what was not counted."""
+    extra = {}
     for name, (part, field, _) in _PLACES.items():
-        if (whole := getattr(counts, part)) is not _NOT_COUNTED[part] and getattr(whole, field) is not None:
-            found[name] = getattr(whole, field)
-    return found
+        counted = getattr(counts, part)
+        if counted is not _NOT_COUNTED[part] and getattr(counted, field) is not None:
+            extra[name] = getattr(counted, field)
+    return extra
 
 
 def counts_of(extra: Mapping[str, float]) -> RunCounts:
     """The counts of such an object. Unknown names are ignored: records of other versions can be read."""
-    found = RunCounts()
+    counts = RunCounts()
     parts: dict[str, dict[str, float]] = {}
     for name in extra.keys() & _PLACES.keys():
         part, field, whole = _PLACES[name]
         parts.setdefault(part, {})[field] = int(extra[name]) if whole else extra[name]
     for part, values in parts.items():
-        setattr(found, part, type(_NOT_COUNTED[part])(**values))
-    return found
+        setattr(counts, part, type(_NOT_COUNTED[part])(**values))
+    return counts

@@ -11,10 +11,8 @@ NEAR = 0.65  # likeness (difflib's ratio) from which a name is suggested: "nonse
 LEAST_BEGINNING = 3  # letters
 MAX_SHOWN = 64  # characters of what was given that a sentence repeats
 
-
 UNDECODABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 """What msgspec raises for bytes from anywhere: text that is not UTF-8 and endless nesting are errors of their own."""
-
 
 COPY_AGAIN = "Copy it again from the original checkpoint, or choose another model."
 """What to do about a file of a model that is at fault."""
@@ -43,20 +41,20 @@ def unknown(what: str, name: str, valid: Iterable[str], where: str = "") -> Inpu
     hint = f" Did you mean {near[0]!r}?" if near else ""
     if len(names) <= MAX_LISTED:
         return InputError(f"Unknown {what} {name!r}.{hint} Valid: {', '.join(names)}.")
-    found = (
+    nearest = (
         f"The nearest of {len(names)}: {', '.join(near)}" if near else f"None of the {len(names)} has a similar name"
     )
-    return InputError(f"Unknown {what} {name!r}.{hint} {found}.{f' All of them: {where}.' if where else ''}")
+    return InputError(f"Unknown {what} {name!r}.{hint} {nearest}.{f' All of them: {where}.' if where else ''}")
 
 
 def near_names(name: str, valid: Iterable[str]) -> list[str]:
-    """Names that a user may have meant, the likeliest first: alike in their beginning or letter by letter."""
+    """Names that a user may have meant, the likeliest first: with the same beginning, or alike letter by letter."""
     typed = name.casefold()
-    found = []
-    for one in valid:
-        known = one.casefold()
+    ranked = []
+    for candidate in valid:
+        known = candidate.casefold()
         begins = min(len(typed), len(known)) >= LEAST_BEGINNING and (known.startswith(typed) or typed.startswith(known))
-        like = difflib.SequenceMatcher(None, typed, known).ratio()
-        if begins or like >= NEAR:
-            found.append((-like - begins, one))
-    return [one for _, one in sorted(found)[:MAX_NEAREST]]
+        likeness = difflib.SequenceMatcher(None, typed, known).ratio()
+        if begins or likeness >= NEAR:
+            ranked.append((-likeness - begins, candidate))
+    return [candidate for _, candidate in sorted(ranked)[:MAX_NEAREST]]

@@ -16,7 +16,7 @@ Outcome = Literal["", "no_effect", "not_applicable", "unchecked"]
 class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What an axis observed to be in effect in the worker, and the proof in words.
 
-    reached, expected  how many of the layers, matrices or steps it should have reached it did reach; None: not counted
+    reached, expected  of the layers, matrices or steps, how many it reached and should have; None: not counted
     outcome            no_effect: it ran, and changed nothing; not_applicable: with this model or run nothing can
                        differ; unchecked: the check cannot say, and `proof` is the reason
     """
@@ -48,19 +48,19 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def status(self) -> Status:
-        """The worst that holds, so that verified means all of it: found as planned, everywhere, and with an effect."""
-        found = self.finding
-        if found.outcome in ("not_applicable", "unchecked"):
-            return found.outcome
-        if found.effective != self.planned:
+        """The worst that applies: verified means found as planned, everywhere, and with an effect."""
+        finding = self.finding
+        if finding.outcome in ("not_applicable", "unchecked"):
+            return finding.outcome
+        if finding.effective != self.planned:
             return "failed"
-        if self.doubt or (found.expected is not None and found.reached != found.expected):
+        if self.doubt or (finding.expected is not None and finding.reached != finding.expected):
             return "partial"
-        if found.outcome == "no_effect":
+        if finding.outcome == "no_effect":
             return "no_effect"
         if self.fell_back:
             return "fallback"
-        return "off" if found.effective == self.off else "verified"
+        return "off" if finding.effective == self.off else "verified"
 
     @property
     def reason(self) -> str:

@@ -41,10 +41,10 @@ class Generate(Message, frozen=True, tag="generate"):
 
     prove   verify afterwards what was in effect, under a profiler; where that cannot be detached from the GPU again,
             it slows later runs of the process, and Finished says so
-    keep    a Prove may follow: keep what it needs until the next command of this kind
-    traffic many requests instead of the prompt: answered by Steps, Pages and RequestEnds in place of Tokens
+    keep    a Prove may follow: keep what it needs until the next Generate
+    traffic  many requests instead of the prompt: answered by Steps, PageMoves and RequestEnds in place of Tokens
     most_prompt_tokens  refuse a prompt that turns out to have more; 0: no limit but the model's positions
-    places      slots of a static cache, at least: one that serves several prompts
+    places  least slots of a static cache, where it serves several prompts
     """
 
     plan: Plan
@@ -78,7 +78,7 @@ class Prove(Message, frozen=True, tag="prove"):
 
 
 class Probe(Message, frozen=True, tag="probe"):
-    """How close the two likeliest tokens are after the latest prompt and these. Answered by Probed or Failed."""
+    """How close the two likeliest tokens are after the latest prompt and these tokens. Answered by Probed or Failed."""
 
     token_ids: list[int]
 
@@ -90,7 +90,7 @@ class Score(Message, frozen=True, tag="score"):
     positions  tokens after them, at most, that are predicted, one a step
     keep       file in which to keep the distributions, as float32 of shape (positions, vocabulary); "": not kept
     against    such a file of another arm, to compare with; "": not compared
-    places     slots of a static cache, at least: those of a run whose warm-up then serves the text too
+    places     least slots of a static cache: those of a run, so that its warm-up serves the text too
     """
 
     plan: Plan
@@ -196,8 +196,8 @@ class Tokens(Message, frozen=True, tag="tokens", omit_defaults=True):
     latency_s     since the previous token; for token 0 the time to first token. Tokens of one step (speculation) have
                   the same time and share the step's latency evenly
     kv_sliding    bytes of the KV cache's tensors after this token, layers with a sliding window
-    kv_full       all others, of these latent vectors in place of keys and values (kv_latent), states that do not grow
-                  (kv_state), keys by which sparse attention chooses tokens (kv_index); empty where there are none
+    kv_full       all others; of these kv_latent: latent vectors in place of keys and values, kv_state: states that do
+                  not grow, kv_index: keys by which sparse attention chooses tokens; empty where there are none
     text          what these tokens add to the text (incomplete characters wait for the next batch)
     text_ends     characters of the sequence's whole text that exist after each token; empty in records of older
                   versions
@@ -501,12 +501,8 @@ Event = (
     | Proved
     | Probed
     | Failed
-    | Steps
-    | Waits
-    | PagesAllocated
-    | PageMoves
-    | RequestEnds
     | Scored
+    | BatchEvent
 )
 
 encode = msgspec.json.Encoder().encode

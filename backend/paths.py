@@ -52,8 +52,8 @@ def bandwidth_file() -> Path:
 
 def cache_folder() -> Path:
     """TOKENDYNO_CACHE, else a folder in the user's cache: on Linux $XDG_CACHE_HOME or ~/.cache."""
-    named = os.environ.get("TOKENDYNO_CACHE")
-    return Path(named).expanduser() if named else platformdirs.user_cache_path(APP, appauthor=False)
+    folder = os.environ.get("TOKENDYNO_CACHE")
+    return Path(folder).expanduser() if folder else platformdirs.user_cache_path(APP, appauthor=False)
 
 
 def private_folder(name: str) -> Path:
@@ -73,8 +73,8 @@ def is_private(path: Path) -> bool:
     """Whether only this user can write to a file. True on systems without file owners."""
     if not hasattr(os, "geteuid"):
         return True
-    found = path.lstat()
-    return found.st_uid == os.geteuid() and not found.st_mode & 0o022
+    stat = path.lstat()
+    return stat.st_uid == os.geteuid() and not stat.st_mode & 0o022
 
 
 def scratch_folder(pid: int) -> Path:
@@ -85,10 +85,10 @@ def scratch_folder(pid: int) -> Path:
 def make_scratch() -> Path:
     """Create an empty scratch folder for this process, and remove those of processes that no longer exist."""
     parent = private_folder("scratch")
-    for other in parent.glob(f"{platform.node()}-*"):
-        pid = other.name.rpartition("-")[2]
+    for scratch in parent.glob(f"{platform.node()}-*"):
+        pid = scratch.name.rpartition("-")[2]
         if pid.isdecimal() and (int(pid) == os.getpid() or not psutil.pid_exists(int(pid))):
-            shutil.rmtree(other, ignore_errors=True)
+            shutil.rmtree(scratch, ignore_errors=True)
     folder = scratch_folder(os.getpid())
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder

@@ -117,10 +117,11 @@ class ParallelPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     kind       tensor: each matrix is split; expert: the same, but experts are shared out whole; device-map: whole
                layers lie on several devices, and one process runs them one after the other
     ranks      processes, each with one device
-    sharded    how many matrices that splits or shares out, by the model's facts; the proof counts against it
-    exchanges  what the ranks exchange in a pass, by the model's facts; the proof counts against it
-    layers     with a device map: how many the model has, by its facts; the proof counts against it
-    hosts      machines that have the ranks, each as many
+    sharded    matrices that are split or shared out, by the model's facts: as many must be found
+    exchanges  what the ranks exchange in a pass, by the model's facts: as many must be found
+    devices    with a device map: GPUs that hold layers
+    layers     with a device map: layers of the model, by its facts: as many must be found
+    hosts      machines over which the ranks are spread evenly
     """
 
     kind: ParallelKind = "off"
@@ -147,11 +148,11 @@ class LoadPlan(msgspec.Struct, frozen=True):
 
     attention     value of `attn_implementation`, or None: transformers chooses
     quantization  a choice of that axis; "none" leaves the weights as the checkpoint holds them
-    packed        how many matrices that quantizes, by the model's facts; the proof counts against it
+    packed        matrices that are quantized, by the model's facts: as many must be found
     kernels       off: the model's own code; hub: `use_kernels=True`; local: layers of a kernel folder; mapping: those
                   of `kernels_mapping`, layer by layer, each org/name:Layer of the Hub
     kernels_compiled  only kernels that torch.compile can trace (Mode.TORCH_COMPILE)
-    kernels_rows  kernels replace whole layers whose q, k and v come as one matrix, after GPT-2's are stored by rows
+    kernels_rows  kernels replace whole layers with one matrix for q, k and v; GPT-2's is first stored by rows
     experts       value of `set_experts_implementation`, or None: transformers chooses
     loading       device_map: weights go to the device as they are read, after an allocator warm-up (but see
                   `reserves`); no-warmup: without the warm-up; plain: to host memory, then moved as a whole
@@ -264,7 +265,7 @@ class GeneratePlan(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """How to load the model and how to generate.
 
-    routed  experts that each token is routed to, by the model's facts; the proof counts against it. 0: none, or unknown
+    routed  experts that each token is routed to, by the model's facts: as many must be found. 0: none, or unknown
     """
 
     load: LoadPlan

@@ -40,14 +40,14 @@ def seconds_text(seconds: float) -> tuple[str, str]:
 def interval_text(
     words: Callable[[float], tuple[str, str]], value: float, low: float | None, high: float | None
 ) -> str:
-    """A figure with its interval, such as "29.0 ms (26.6 to 31.6)"; without one where there is none, or it is as narrow
-    as the digits. `words`: a number as (value, unit)."""
+    """A figure with its interval, such as "29.0 ms (26.6 to 31.6)"; without it where there is none, or where both ends
+    show the same digits. `words`: a number as (value, unit)."""
     shown, unit = words(value)
-    said = f"{shown} {unit}".strip()
+    text = f"{shown} {unit}".strip()
     if low is None or high is None:
-        return said
+        return text
     ends = [words(low), words(high)]
     if ends == [(shown, unit)] * 2:
-        return said
-    alike = all(of_end == unit for _, of_end in ends)
-    return f"{said} ({' to '.join(end if alike else f'{end} {of_end}' for end, of_end in ends)})"
+        return text
+    same_unit = all(end_unit == unit for _, end_unit in ends)
+    return f"{text} ({' to '.join(end if same_unit else f'{end} {end_unit}' for end, end_unit in ends)})"

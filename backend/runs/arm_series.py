@@ -144,8 +144,6 @@ class ArmSeries:
             case Scored():
                 self.scores.append(event)
                 self.state = "done"
-            case _:
-                pass
 
     def take_prediction(self, record: Predicted) -> None:
         """Fold in what was predicted for this arm."""
@@ -212,8 +210,8 @@ class ArmSeries:
 
     def kv_growing(self, first: int, end: int) -> list[int]:
         """Bytes of plain keys and values without a window, after tokens `first` to `end`."""
-        parts = (part[first:end] for part in (self.kv_latent, self.kv_state, self.kv_index) if part)
-        return [full - sum(rest) for full, *rest in zip(self.kv_full[first:end], *parts, strict=True)]
+        special = (column[first:end] for column in (self.kv_latent, self.kv_state, self.kv_index) if column)
+        return [full - sum(of_these) for full, *of_these in zip(self.kv_full[first:end], *special, strict=True)]
 
     def copy(self) -> "ArmSeries":
         """A copy that later events leave alone."""
@@ -231,8 +229,10 @@ class ArmSeries:
 
     def measured(self) -> dict[int, Measured]:
         """What the statistics need of each repeat."""
-        ends = self.finishes
-        return {n: Measured(v, ends[n].counts if n in ends else RunCounts()) for n, v in sorted(self.repeats_s.items())}
+        return {
+            repeat: Measured(latencies_s, self.finishes[repeat].counts if repeat in self.finishes else RunCounts())
+            for repeat, latencies_s in sorted(self.repeats_s.items())
+        }
 
     def predicted_kv_bytes(self) -> int | None:
         """Predicted KV-cache bytes after the newest token."""
@@ -241,21 +241,16 @@ class ArmSeries:
         return round(sum(kv_at(self.predicted_kv, self.started.prompt_tokens + len(self.t_s) - 1)))
 
     def roofline_s(self, unit: Unit) -> float | None:
-        """Roofline bound of the middle token generated after the first; of any pass for an encoder."""
+        """Least seconds of the middle token generated after the first, or of any pass of an encoder."""
         if not self.roofline or self.started is None:
             return None
         length = self.started.prompt_tokens + (len(self.t_s) // 2 if unit == "token" else 0)
-        return roofline_at(self.roofline, length)
+        return _interpolate(self.roofline, length, lambda point: point.seconds)
 
 
 def kv_at(points: Sequence[KvPoint], length: int) -> tuple[float, float]:
     """Predicted (sliding, full) KV bytes at a length, interpolated between corners."""
     return _interpolate(points, length, lambda p: p.sliding), _interpolate(points, length, lambda p: p.full)
-
-
-def roofline_at(points: Sequence[RooflinePoint], length: int) -> float:
-    """Least seconds of the token that attends to `length` tokens, interpolated between corners."""
-    return _interpolate(points, length, lambda p: p.seconds)
 
 
 def _interpolate(points: Sequence[P], length: int, value: Callable[[P], float]) -> float:

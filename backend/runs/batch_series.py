@@ -111,12 +111,12 @@ class BatchSeries:
     def _take_steps(self, event: Steps) -> None:
         if event.first != len(self.end_s):
             raise ValueError(f"steps out of order: {event.first} after {len(self.end_s)}")
-        at = 0
+        part = 0
         for begin_s, end_s, parts in zip(event.begin_s, event.end_s, event.parts, strict=True):
-            for i in range(at, at + parts):
+            for i in range(part, part + parts):
                 self._take_part(event.request[i], event.kind[i], event.tokens[i], event.made[i], begin_s, end_s)
-            at += parts
-            self.part_ends.append(len(self.request) + at)
+            part += parts
+            self.part_ends.append(len(self.request) + part)
         self.begin_s += event.begin_s
         self.end_s += event.end_s
         self.padding += event.padding
@@ -148,26 +148,26 @@ class BatchSeries:
     def pages_in_use(self) -> list[list[int]]:
         """Of each group of pages, how many of them requests hold in each step."""
         groups = len(self.pages.groups) if self.pages is not None else 0
-        now, found, at = [0] * groups, [list[int]() for _ in range(groups)], 0
+        in_use, by_step, move = [0] * groups, [list[int]() for _ in range(groups)], 0
         for step in range(len(self.end_s)):
-            while at < len(self.move_step) and self.move_step[at] <= step:
-                now[self.move_group[at]] += 1 if self.move_request[at] >= 0 else -1
-                at += 1
+            while move < len(self.move_step) and self.move_step[move] <= step:
+                in_use[self.move_group[move]] += 1 if self.move_request[move] >= 0 else -1
+                move += 1
             for group in range(groups):
-                found[group].append(now[group])
-        return found
+                by_step[group].append(in_use[group])
+        return by_step
 
     def copy(self) -> "BatchSeries":
         """A copy that later events leave alone."""
-        found = copy.copy(self)
+        copied = copy.copy(self)
         for name in self.__slots__:
             value = getattr(self, name)
             if isinstance(value, list):
-                setattr(found, name, value[:])
-        found.requests = {  # one that has ended does not change any more
+                setattr(copied, name, value[:])
+        copied.requests = {  # one that has ended does not change any more
             number: row if row.end_s is not None else row.copy() for number, row in self.requests.items()
         }
-        return found
+        return copied
 
 
 MAX_STEPS_PER_PULL = 2_000
@@ -175,40 +175,7 @@ MAX_MOVES_PER_PULL = 10_000
 MAX_ENDS_PER_PULL = 100
 
 
-class BatchColumns(
-    msgspec.Struct,
-    frozen=True,
-    rename={
-        "end_step": "n",
-        "begin_s": "b",
-        "end_s": "e",
-        "part_ends": "pe",
-        "padding": "pad",
-        "waiting": "w",
-        "free_bytes": "free",
-        "request": "r",
-        "kind": "k",
-        "tokens": "tok",
-        "first_part": "pfirst",
-        "first_wait": "wfirst",
-        "end_wait": "wn",
-        "wait_s": "wt",
-        "wait_request": "wr",
-        "wait_reason": "why",
-        "first_move": "mfirst",
-        "end_move": "mn",
-        "move_step": "ms",
-        "move_group": "mg",
-        "move_page": "mp",
-        "move_request": "mr",
-        "first_end": "efirst",
-        "end_end": "en",
-        "ended": "er",
-        "ended_s": "at",
-        "texts": "et",
-        "reasons": "ewhy",
-    },
-):
+class BatchColumns(msgspec.Struct, frozen=True):
     """One arm of many requests past a cursor: steps `first`..`end_step` with their parts, waits, moves of pages, and
     the requests that ended, with their texts.
 
@@ -216,48 +183,48 @@ class BatchColumns(
     """
 
     first: int
-    end_step: int
-    begin_s: list[float]
-    end_s: list[float]
-    padding: list[int]
-    waiting: list[int]
-    free_bytes: list[int]
-    first_part: int
-    part_ends: list[int]
-    request: list[int]
-    kind: list[int]
-    tokens: list[int]
-    first_wait: int
-    end_wait: int
-    wait_s: list[float]
-    wait_request: list[int]
-    wait_reason: list[WaitReason]
-    first_move: int
-    end_move: int
-    move_step: list[int]
-    move_group: list[int]
-    move_page: list[int]
-    move_request: list[int]
-    first_end: int
-    end_end: int
-    ended: list[int]
-    ended_s: list[float]
-    reasons: list[str]
-    texts: list[str]
+    end_step: int = msgspec.field(name="n")
+    begin_s: list[float] = msgspec.field(name="b")
+    end_s: list[float] = msgspec.field(name="e")
+    padding: list[int] = msgspec.field(name="pad")
+    waiting: list[int] = msgspec.field(name="w")
+    free_bytes: list[int] = msgspec.field(name="free")
+    first_part: int = msgspec.field(name="pfirst")
+    part_ends: list[int] = msgspec.field(name="pe")
+    request: list[int] = msgspec.field(name="r")
+    kind: list[int] = msgspec.field(name="k")
+    tokens: list[int] = msgspec.field(name="tok")
+    first_wait: int = msgspec.field(name="wfirst")
+    end_wait: int = msgspec.field(name="wn")
+    wait_s: list[float] = msgspec.field(name="wt")
+    wait_request: list[int] = msgspec.field(name="wr")
+    wait_reason: list[WaitReason] = msgspec.field(name="why")
+    first_move: int = msgspec.field(name="mfirst")
+    end_move: int = msgspec.field(name="mn")
+    move_step: list[int] = msgspec.field(name="ms")
+    move_group: list[int] = msgspec.field(name="mg")
+    move_page: list[int] = msgspec.field(name="mp")
+    move_request: list[int] = msgspec.field(name="mr")
+    first_end: int = msgspec.field(name="efirst")
+    end_end: int = msgspec.field(name="en")
+    ended: list[int] = msgspec.field(name="er")
+    ended_s: list[float] = msgspec.field(name="at")
+    reasons: list[str] = msgspec.field(name="ewhy")
+    texts: list[str] = msgspec.field(name="et")
 
 
-def inside(at: int, most: int) -> int:
-    """An index of a viewer's cursor, brought back into a series."""
-    return min(max(at, 0), most)
+def clamped(index: int, length: int) -> int:
+    """An index of a viewer's cursor, brought back into a series of that length."""
+    return min(max(index, 0), length)
 
 
 def columns_past(batch: BatchSeries, cursor: Sequence[int]) -> tuple[BatchColumns, bool]:
-    """What lies past a cursor: (steps, waits, moves, ends), and whether nothing lies past that. An index outside the
-    series is brought back into it."""
+    """What lies past a cursor of (steps, waits, moves, ends), and whether these columns reach the end of the series. An
+    index outside the series is brought back into it."""
     lengths = (len(batch.end_s), len(batch.wait_s), len(batch.move_step), len(batch.end_request))
-    step, wait, move, end = map(inside, cursor, lengths)
+    step, wait, move, end = map(clamped, cursor, lengths)
     last = min(lengths[0], step + MAX_STEPS_PER_PULL)
-    first_part, last_part = (batch.part_ends[at - 1] if at else 0 for at in (step, last))
+    first_part, last_part = (batch.part_ends[n - 1] if n else 0 for n in (step, last))
     last_move, last_end = min(lengths[2], move + MAX_MOVES_PER_PULL), min(lengths[3], end + MAX_ENDS_PER_PULL)
 
     def cut(begin: int, end: int, *names: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -23,8 +24,8 @@ class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BatchSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Figures so far; None: not known yet. Only what requests asked for and got is useful: padding is not, nor is a row
-    whose request has ended.
+    """Figures so far; None: not known yet. Useful tokens are those that requests asked for and got: no padding, and no
+    rows whose request has ended.
 
     wall_s           from the beginning to the end of the latest step
     ttft             from a request's arrival to its first token, so waiting counts
@@ -61,23 +62,19 @@ class BatchSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def summarize_batch(batch: BatchSeries, traffic: Traffic, slots: int = 0) -> BatchSummary:
     """The figures of an arm. `slots`: requests that it may have in work at once; 0: as many as all arms."""
-    arrival_s = {i: one.arrival_s for i, one in enumerate(traffic.requests)}
+    arrival_s = {i: request.arrival_s for i, request in enumerate(traffic.requests)}
     rows = {i: row for i, row in batch.requests.items() if i in arrival_s}
-    served = {i: row for i, row in rows.items() if row.end_s is not None and row.reason != "cancelled"}
+    served = {i: row for i, row in rows.items() if _served(row)}
     tokens, steps = sum(len(row.ids) for row in rows.values()), len(batch.end_s)
     wall_s = max(batch.end_s) if steps else None
     good = (
         None
         if not any((traffic.limits.ttft_s, traffic.limits.token_s, traffic.limits.request_s))
-        else sum(_within(traffic.limits, arrival_s[i], r) for i, r in served.items())
+        else sum(_within(traffic.limits, arrival_s[i], row) for i, row in served.items())
     )
     busy = len(batch.kind) - batch.kind.count(IDLE)
     slot_steps = steps * (slots or min(traffic.concurrent, len(arrival_s)))
-    most, cache = _page_bytes(batch)
-    waited: dict[WaitReason, int] = {}
-    for row in rows.values():
-        for reason in row.waited_for:
-            waited[reason] = waited.get(reason, 0) + 1
+    held_peak_bytes, cache_bytes = _page_bytes(batch)
     return BatchSummary(
         requests=len(arrival_s),
         served=len(served),
@@ -85,7 +82,7 @@ def summarize_batch(batch: BatchSeries, traffic: Traffic, slots: int = 0) -> Bat
         wall_s=wall_s,
         useful_tokens_s=tokens / wall_s if wall_s else None,
         ttft=_spread([row.first_token_s - arrival_s[i] for i, row in rows.items() if row.first_token_s is not None]),
-        token=_spread([found for row in served.values() if (found := token_s(row)) is not None]),
+        token=_spread([seconds for row in served.values() if (seconds := token_s(row)) is not None]),
         request=_spread([row.end_s - arrival_s[i] for i, row in served.items() if row.end_s is not None]),
         good=good,
         goodput_s=good / wall_s if good is not None and wall_s else None,
@@ -97,9 +94,9 @@ def summarize_batch(batch: BatchSeries, traffic: Traffic, slots: int = 0) -> Bat
         busy_share=busy / slot_steps if slot_steps else None,
         padding_tokens=sum(batch.padding),
         positions=sum(batch.padding) + sum(batch.tokens),
-        held_peak_bytes=most,
-        cache_bytes=cache,
-        waited=waited,
+        held_peak_bytes=held_peak_bytes,
+        cache_bytes=cache_bytes,
+        waited=dict(Counter(reason for row in rows.values() for reason in row.waited_for)),
     )
 
 
@@ -111,8 +108,8 @@ def token_s(row: RequestRow) -> float | None:
 
 
 def differing(a: BatchSeries, b: BatchSeries) -> dict[int, int | None] | None:
-    """Requests that both arms served, each with the index of the first token in which they differ; None: in none. The
-    whole answer is None while there is no such request."""
+    """By request that both arms served, the index of the first token in which they differ, or None where none does.
+    None while there is no such request."""
     both = [i for i, row in a.requests.items() if _served(row) and i in b.requests and _served(b.requests[i])]
     return {i: equal_until(a.requests[i].ids, b.requests[i].ids) for i in sorted(both)} or None
 
@@ -141,13 +138,13 @@ def _page_bytes(batch: BatchSeries) -> tuple[int | None, int | None]:
     """Most bytes of the paged cache that requests held at once, and all of them. Groups of layers share these bytes."""
     if batch.pages is None:
         return None, None
-    size = [group.page_bytes for group in batch.pages.groups]
+    page_bytes = [group.page_bytes for group in batch.pages.groups]
     taken: set[tuple[int, int]] = set()
-    used = most = 0
+    held = peak = 0
     for i, step in enumerate(batch.move_step):
         if i and step != batch.move_step[i - 1]:
-            most = max(most, used)
+            peak = max(peak, held)
         group, page, request = batch.move_group[i], batch.move_page[i], batch.move_request[i]
-        used += size[group] * ((request >= 0) - ((group, page) in taken))
+        held += page_bytes[group] * ((request >= 0) - ((group, page) in taken))
         (taken.add if request >= 0 else taken.discard)((group, page))
-    return max(most, used), batch.pages.cache_bytes
+    return max(peak, held), batch.pages.cache_bytes

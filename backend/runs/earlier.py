@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 
 def wait_keys(plan: Plan, workload: Workload, place: Place) -> WaitKeys:
-    """Equal keys: the same wait is to be expected. Lengths are rounded up to powers of two."""
+    """The keys of an arm: runs with equal ones should wait as long. Lengths are rounded up to powers of two."""
     load = _hash(plan.load_key, *_kind(place))
     batch, *shape = lengths(workload)
     run = _hash(load, plan.generate, batch, *shape)
@@ -46,9 +46,9 @@ def wait_keys(plan: Plan, workload: Workload, place: Place) -> WaitKeys:
 
 
 def lengths(workload: Workload) -> tuple[int, int, int]:
-    """Rows, and tokens of a prompt and an output, rounded up."""
+    """Rows, and tokens of a prompt and an output, rounded up to powers of two."""
     prompt = workload.prompt_tokens or len((workload.system + workload.prompt).encode())
-    return workload.batch_size, _rounded(prompt), _rounded(workload.max_new_tokens)
+    return workload.batch_size, _next_power_of_two(prompt), _next_power_of_two(workload.max_new_tokens)
 
 
 def alike(created: Created, here: Place) -> bool:
@@ -67,70 +67,69 @@ def _stamp(source: ModelSource) -> list[tuple[str, int, int]]:
         return []
     path = Path(source.path)
     files = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
-    found = [(file.name, file.stat()) for file in files if file.is_file()]
-    return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in found]
+    stats = [(file.name, file.stat()) for file in files if file.is_file()]
+    return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
 
 
 def expected_s(store: Store, created: Created, arm: ArmPlanned) -> dict[PhaseName, float]:
-    """Seconds of each phase in the newest earlier run with the same key; without phases of which no run tells."""
-    found: dict[PhaseName, float] = {}
-    read = 0
+    """Seconds of each phase in the newest earlier run with the same key; phases that none of them had are left out."""
+    expected: dict[PhaseName, float] = {}
+    runs_read = 0
     for earlier in store.recent(created.request.model, MAX_RUNS):
-        if earlier.id == created.id or read == MAX_READ or len(found) == len(LOADING + PREPARING):
+        comparable = {before.name: _same_phases(before.waits, arm.waits) for before in earlier.arms}
+        if earlier.id == created.id or not any(comparable.values()):
             continue
-        names = {one.name: _same_phases(one.waits, arm.waits) for one in earlier.arms}
-        if not any(names.values()):
-            continue
-        read += 1
+        if runs_read == MAX_READ or len(expected) == len(LOADING + PREPARING):
+            break
+        runs_read += 1
         for record in store.ended_phases(earlier.id):
             assert isinstance(record.event, Progress)
-            if record.event.phase in names.get(record.arm, ()):
-                found.setdefault(record.event.phase, record.event.seconds)
-    return found
+            if record.event.phase in comparable.get(record.arm, ()):
+                expected.setdefault(record.event.phase, record.event.seconds)
+    return expected
 
 
 def whole_s(store: Store, created: Created) -> dict[str, dict[PhaseName, float]]:
-    """By arm, seconds of its runs, proof and texts in the newest run between the same arms."""
+    """By arm, the seconds of all its runs, proofs and texts in the newest run between the same arms; {} without one."""
     request, keys = created.request, [arm.waits.run for arm in created.arms]
     for earlier in store.recent(request.model, MAX_RUNS):
         if earlier.id == created.id or _course(earlier.request) != _course(request):
             continue
         if not all(keys) or [arm.waits.run for arm in earlier.arms] != keys:
             continue
-        found: dict[str, dict[PhaseName, float]] = {arm.name: {} for arm in created.arms}
+        seconds_of: dict[str, dict[PhaseName, float]] = {arm.name: {} for arm in created.arms}
         names = {before.name: arm.name for before, arm in zip(earlier.arms, created.arms, strict=True)}
         for record in store.read(earlier.id):
             match record:
                 case ArmEvent(arm=name, event=Progress(state="end", phase=phase, seconds=seconds)):
-                    took = found[names[name]]
+                    took = seconds_of[names[name]]
                     if "run" in took and phase in PREPARING:  # for texts that are read after the runs
                         phase = "quality"
                     if phase in WHOLE:
                         took[phase] = took.get(phase, 0.0) + seconds
                 case Ended(status="done"):
-                    return found
-                case _:
-                    pass
+                    return seconds_of
     return {}
 
 
 def _course(request: Request) -> tuple[object, ...]:
-    """When a run ends, and how many requests it serves: as many, with as many tokens, over as many seconds."""
-    traffic = request.traffic
-    rules = (request.until_s, request.workload.repeats, request.quality)
-    if traffic is None:
-        return rules
-    new, last_s = sum(one.max_new_tokens for one in traffic.requests), max(one.arrival_s for one in traffic.requests)
-    return *rules, *map(_rounded, (len(traffic.requests), new, round(last_s)))
+    """What decides how long all runs together take: when to stop, and of many requests about how many there are, with
+    how many tokens, over how many seconds."""
+    stop = (request.until_s, request.workload.repeats, request.quality)
+    if request.traffic is None:
+        return stop
+    requests = request.traffic.requests
+    new_tokens, last_s = sum(r.max_new_tokens for r in requests), max(r.arrival_s for r in requests)
+    return *stop, *map(_next_power_of_two, (len(requests), new_tokens, round(last_s)))
 
 
 def _same_phases(earlier: WaitKeys, now: WaitKeys) -> tuple[PhaseName, ...]:
-    """The phases that should take as long in an arm with these keys."""
+    """The phases that should take as long as in an earlier arm with these keys."""
     loading = LOADING if now.load and earlier.load == now.load else ()
     return loading + (PREPARING if now.run and earlier.run == now.run else ())
 
 
-def _rounded(size: int) -> int:
+def _next_power_of_two(size: int) -> int:
     return 1 << max(0, size - 1).bit_length()
 
 
@@ -168,7 +167,7 @@ class StartCosts:
         self._lock = threading.Lock()
 
     def of(self, model: str, here: Place) -> dict[str, float]:
-        """Seconds by what is added, as `key_of` has it. InputError if the history cannot be read now."""
+        """Seconds by added choices, as `key_of` writes these. InputError if the history cannot be read now."""
         defaults = {axis.name: axis.default for axis in all_axes()}
         starts: dict[tuple[int, ...], dict[Choices, list[Start]]] = defaultdict(lambda: defaultdict(list))
         for created in self._store.recent(model, MAX_RUNS):
@@ -179,28 +178,28 @@ class StartCosts:
                 if arm.name in starts_by_arm and not any(verdict.level == "fallback" for verdict in arm.verdicts):
                     chosen = frozenset(pair for pair in arm.requested.items() if pair[1] != defaults.get(pair[0]))
                     starts[lengths(created.request.workload)][chosen].append(starts_by_arm[arm.name])
-        found = defaultdict[str, list[float]](list)
+        costs = defaultdict[str, list[float]](list)
         for by_choices in starts.values():
-            for less, before in by_choices.items():
-                for more, after in by_choices.items():
-                    if less < more:
-                        seconds, added = _longer_s(before, after), dict(more - less)
-                        found[key_of(added, False)].append(seconds)
-                        if not less:
-                            found[key_of(added, True)].append(seconds)
-        return {key: median(seconds) for key, seconds in found.items()}
+            for base, base_starts in by_choices.items():
+                for chosen, chosen_starts in by_choices.items():
+                    if base < chosen:
+                        seconds, added = _longer_s(base_starts, chosen_starts), dict(chosen - base)
+                        costs[key_of(added, False)].append(seconds)
+                        if not base:
+                            costs[key_of(added, True)].append(seconds)
+        return {key: median(seconds) for key, seconds in costs.items()}
 
     def _starts(self, created: Created) -> dict[str, Start]:
-        """The starts of the arms that have run, but for those whose worker had the model already."""
+        """By arm that has run, its start; without those whose worker had the model already."""
         with self._lock:
             if created.id in self._starts_of:
                 return self._starts_of[created.id]
         spent: dict[str, dict[str, float]] = {arm.name: {} for arm in created.arms}
         for record in self._store.ended_phases(created.id):
             assert isinstance(record.event, Progress)
-            of_arm = spent[record.arm]
-            if "run" not in of_arm:  # what comes later is for texts that are read
-                of_arm[record.event.phase] = of_arm.get(record.event.phase, 0.0) + record.event.seconds
+            took = spent[record.arm]
+            if "run" not in took:  # what comes later is for texts that are read
+                took[record.event.phase] = took.get(record.event.phase, 0.0) + record.event.seconds
         keys = {arm.name: arm.waits.load for arm in created.arms}
         starts_by_arm = {
             name: Start(keys[name], _sum(took, LOADING), _sum(took, PREPARING))
@@ -225,7 +224,7 @@ def _sum(took: Mapping[str, float], phases: tuple[str, ...]) -> float:
 
 
 def _longer_s(before: list[Start], after: list[Start]) -> float:
-    seconds = median(one.prepare_s for one in after) - median(one.prepare_s for one in before)
-    if {one.load_key for one in before} == {one.load_key for one in after}:
+    seconds = median(start.prepare_s for start in after) - median(start.prepare_s for start in before)
+    if {start.load_key for start in before} == {start.load_key for start in after}:
         return seconds
-    return seconds + median(one.load_s for one in after) - median(one.load_s for one in before)
+    return seconds + median(start.load_s for start in after) - median(start.load_s for start in before)

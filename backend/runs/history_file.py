@@ -74,23 +74,23 @@ def check_path(path: Path) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise _unwritable(path, error.strerror or str(error)) from error
-    with suppress(sqlite3.Error), closing(connect(path)) as db:  # who opens it for good says what is wrong
+    with suppress(sqlite3.Error), closing(connect(path)) as db:  # `open_file` says what is wrong
         check_format(db, path)
 
 
 def check_format(db: sqlite3.Connection, path: Path) -> int:
-    """The number of its format. InputError if it is another program's, or if a newer tokendyno wrote it."""
-    (number,) = db.execute("PRAGMA user_version").fetchone()
+    """The version of its format. InputError if it is another program's, or if a newer tokendyno wrote it."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables and not {"runs", "records"} <= tables:
         raise _unwritable(path, "it is the database of another program")
-    if number > newest():
+    if version > newest():
         raise InputError(
-            f"A newer version of tokendyno wrote the history {path.name} (format {number}; this one knows formats up "
+            f"A newer version of tokendyno wrote the history {path.name} (format {version}; this one knows formats up "
             f"to {newest()}). It is left as it is. Update tokendyno, or name another file with "
             "--history (TOKENDYNO_HISTORY)."
         )
-    return int(number)
+    return int(version)
 
 
 def open_file(path: Path) -> None:
@@ -109,28 +109,28 @@ def open_file(path: Path) -> None:
             _mark_interrupted(db)
 
 
-def cannot_be(done: str, path: Path, error: Exception) -> str:
-    """A sentence: the history cannot be read, or written, why, and what to do."""
+def cannot_be(participle: str, path: Path, error: Exception) -> str:
+    """A sentence: that the history cannot be "read" or "written", why, and what to do."""
     if isinstance(error, InputError):
         return str(error)
     why, cure = CAUSES.get(
         getattr(error, "sqlite_errorcode", 0) & 0xFF,  # SQLite's primary code
         (getattr(error, "strerror", None) or str(error), "Start tokendyno again; if this stays, move the file away."),
     )
-    return f"The history {path.name} cannot be {done}: {why}. {cure}"
+    return f"The history {path.name} cannot be {participle}: {why}. {cure}"
 
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:
     """Take the steps that the file has not taken; where it holds runs, after a backup."""
-    number, aim = check_format(db, path), newest()
-    if 0 < number < aim:
-        backup_path = Path(f"{path}.backup-v{number}")
+    version, target = check_format(db, path), newest()
+    if 0 < version < target:
+        backup_path = Path(f"{path}.backup-v{version}")
         os.close(os.open(backup_path, os.O_RDWR | os.O_CREAT, PRIVATE))
         with closing(connect(path)) as source, closing(sqlite3.connect(backup_path)) as backup:
             source.backup(backup)
-    for step in MIGRATIONS[number - OLDEST + 1 if number else 0 :]:
+    for step in MIGRATIONS[version - OLDEST + 1 if version else 0 :]:
         step(db)
-    db.execute(f"PRAGMA user_version = {aim}")
+    db.execute(f"PRAGMA user_version = {target}")
 
 
 def _mark_interrupted(db: sqlite3.Connection) -> None:
@@ -175,20 +175,20 @@ def _tables(db: sqlite3.Connection) -> None:
 
 
 def _trials(db: sqlite3.Connection) -> None:
-    """A column for the ablation or sweep of which a run is a trial, whose runs are listed as one; words find it too."""
+    """A column for the ablation or sweep that a run is a trial of: its runs are listed as one, and found by its id."""
     db.execute("ALTER TABLE runs ADD COLUMN trial TEXT NOT NULL DEFAULT ''")
     db.execute("CREATE INDEX runs_trial ON runs (owner, deleted_at, trial, created)")
     _fill(db, ["trial", "words"])
 
 
 def _fill(db: sqlite3.Connection, columns: Sequence[str]) -> None:
-    """Columns of every row, from its run's first record. Of a run whose record is damaged they stay empty."""
-    firsts = db.execute("SELECT id, body FROM runs JOIN records ON run_id = id AND seq = 0").fetchall()
-    for run_id, body in firsts:
+    """Fill columns of every row from its run's first record; where that is damaged they stay empty."""
+    first_records = db.execute("SELECT id, body FROM runs JOIN records ON run_id = id AND seq = 0").fetchall()
+    for run_id, body in first_records:
         with suppress(*BROKEN_RECORD):
-            first = decode_record(body)
-            if isinstance(first, Created):
-                values = {**row_of(first)._asdict(), "id": run_id}
+            created = decode_record(body)
+            if isinstance(created, Created):
+                values = {**row_of(created)._asdict(), "id": run_id}
                 db.execute(f"UPDATE runs SET {', '.join(f'{c} = :{c}' for c in columns)} WHERE id = :id", values)
 
 

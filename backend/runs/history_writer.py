@@ -67,8 +67,8 @@ class HistoryWriter:
         self._flushes_requested = self._flushes_done = 0
         self._closing = self._ended = False
         self._db: sqlite3.Connection | None = None
-        me = psutil.Process()
-        self._process = (me.pid, me.create_time())
+        process = psutil.Process()
+        self._process = (process.pid, process.create_time())
         self._clock_s, self._steady_s = time.time(), time.monotonic()
         self._prune_at_s = self._steady_s
         self._deleted, self._lost = Deleted(), ""
@@ -128,9 +128,9 @@ class HistoryWriter:
                 self._changed.notify_all()
         if self.waiting():  # what came during the last attempt
             self._attempt()
-        if left := {item.run_id for item in self.waiting()}:
+        if unsaved := {item.run_id for item in self.waiting()}:
             self._lose(
-                f"{len(left):,} run{'s' * (len(left) > 1)} could not be kept in the history, or only in part: "
+                f"{len(unsaved):,} run{'s' * (len(unsaved) > 1)} could not be kept in the history, or only in part: "
                 "tokendyno ended before it could be written."
             )
         self._close_file()
@@ -197,10 +197,10 @@ class HistoryWriter:
                     (run_id, record.created, record.request.model, *self._process, record.owner, *row_of(record)),
                 )
             elif isinstance(record, Ended):
-                line = redact(record.message) if record.verdict is None else record.verdict
+                verdict = redact(record.message) if record.verdict is None else record.verdict
                 db.execute(
                     "UPDATE runs SET status = ?, verdict = ?, said = said || ' ' || ? WHERE id = ?",
-                    (record.status, line, searched(line), run_id),
+                    (record.status, verdict, searched(verdict), run_id),
                 )
             insert = "INSERT INTO records SELECT id, ?, ? FROM runs WHERE id = ?"
             if not db.execute(insert, (seq, body, run_id)).rowcount:
@@ -213,16 +213,16 @@ class HistoryWriter:
         """Remove what was deleted a while ago and some runs that are past a limit, if it is time and nothing waits."""
         if self._db is None or time.monotonic() < self._prune_at_s or self._items:
             return
-        gone, retention, up_s = Deleted(), self._retention, time.monotonic() - self._steady_s
+        deleted, retention, up_s = Deleted(), self._retention, time.monotonic() - self._steady_s
         if up_s < AGES_AFTER_S or abs(time.time() - self._clock_s - up_s) >= STEADY_S:
             retention = replace(retention, max_age_s=None)
         try:
             remove_marked(self._db, time.time())
-            gone = prune(self._db, retention, time.time())
-            if gone == Deleted():
-                gone = prune_ablations(ablation_folder(self._path), retention, time.time())
+            deleted = prune(self._db, retention, time.time())
+            if deleted == Deleted():
+                deleted = prune_ablations(ablation_folder(self._path), retention, time.time())
         except sqlite3.Error as error:
             log.warning("old runs could not be deleted: %s", error)
-        if gone == Deleted():
+        if deleted == Deleted():
             self._prune_at_s = time.monotonic() + (AGES_AFTER_S if up_s < AGES_AFTER_S else PRUNE_EVERY_S)
-        self._deleted = Deleted(*map(operator.add, self._deleted, gone))
+        self._deleted = Deleted(*map(operator.add, self._deleted, deleted))

@@ -67,7 +67,7 @@ class RunLog:
         return run
 
     def forget(self, run_id: str) -> None:
-        """A run was deleted, or is had back: what is in memory of it no longer counts."""
+        """Drop what memory has of a run that was deleted or restored, once it has ended."""
         with self._lock:
             run = self._runs.get(run_id)
             if run is not None and run.ended:
@@ -88,32 +88,33 @@ class RunLog:
         return run
 
     def expect(self, created: Created) -> None:
-        """Add to a new run how long its phases took in earlier runs of the same shape, where one tells."""
+        """Add to a new run how long its phases took in earlier runs of the same shape, where there are any."""
         with suppress(InputError):  # a history that cannot be read stops no run
-            wholes = whole_s(self._store, created)
+            whole_of = whole_s(self._store, created)
             for arm in created.arms:
-                seconds, whole = expected_s(self._store, created, arm), wholes.get(arm.name, {})
+                seconds, whole = expected_s(self._store, created, arm), whole_of.get(arm.name, {})
                 if seconds or whole:
                     self.append(created.id, Expected(arm.name, seconds, whole))
 
-    def reading(self, of: Created) -> PairReading | None:
-        """The newest complete run of the same owner that read texts with these arms, swapped if need be; else None."""
+    def reading(self, compared: Created) -> PairReading | None:
+        """The newest complete run of the same owner that read texts with the arms of this one, or, where there is none,
+        with its arms swapped; else None."""
         with suppress(InputError):
-            recent = self._store.recent(of.request.model, MAX_SEARCHED)
+            recent = self._store.recent(compared.request.model, MAX_SEARCHED)
             for swapped in (False, True):
                 for created in recent:
-                    if same_pair(created, of, swapped):
+                    if same_pair(created, compared, swapped):
                         run = self.get(created.id)
                         whole = whole_reading(run.snapshot()) if run is not None and run.status == "done" else None
                         if whole is not None and whole.difference is not None:
                             return PairReading(created, whole, swapped)
         return None
 
-    def compared(self, of: Created) -> str:
+    def compared(self, reading: Created) -> str:
         """Id of the newest complete run that compared the two arms of a reading with one prompt; "" without one."""
         with suppress(InputError):
-            for created in self._store.recent(of.request.model, MAX_SEARCHED):
-                if created.request.quality is None and created.request.traffic is None and same_pair(of, created):
+            for created in self._store.recent(reading.request.model, MAX_SEARCHED):
+                if created.request.quality is None and created.request.traffic is None and same_pair(reading, created):
                     run = self.get(created.id)
                     if run is not None and run.status == "done":
                         return run.id
@@ -122,7 +123,7 @@ class RunLog:
     def newest(self, owner: str) -> str | None:
         """Id of the owner's run in progress, else of the first in the queue, else of the newest; None without one."""
         with self._lock:
-            live = [r for r in self._runs.values() if not r.ended and r.created.owner == owner]
+            live = [run for run in self._runs.values() if not run.ended and run.created.owner == owner]
             if live:
                 return min(live, key=lambda run: run.created.created).id
         return self._store.newest(owner)
@@ -130,6 +131,6 @@ class RunLog:
     def _remember(self, run: Run) -> None:
         with self._lock:
             self._runs[run.id] = run
-            ended = [r.id for r in self._runs.values() if r.ended and r.id != run.id]
+            ended = [other.id for other in self._runs.values() if other.ended and other.id != run.id]
             for run_id in ended[: max(0, len(self._runs) - CACHED_RUNS)]:
                 del self._runs[run_id]

@@ -1,8 +1,9 @@
-"""What one arm predicts otherwise than another over given texts, and the gate behind which a gain in speed or memory
-counts: what is known of the quality that arm B has against arm A.
+"""How the predictions of two arms differ over given texts, and the gate that a gain in speed or memory must pass: what
+is known of the quality of arm B against arm A.
 
-It is settled without a reading where both arms wrote the same text in the same number format. Else a reading of given
-texts tells, by the same two plans of the same visitor, on this machine and with these versions; else nobody knows.
+Nothing is to be read where both arms wrote the same text in the same number format. Otherwise the quality is that of a
+reading of given texts by the same two plans of the same visitor, on this machine and with these versions; without one
+it is unknown.
 """
 
 import math
@@ -17,8 +18,8 @@ from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.quality.texts import Quality, shipped_texts
 from tokendyno.backend.runs.records import Created, OfRun
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.runs.statistics import interval, mean
-from tokendyno.backend.runs.texts import changes_format
+from tokendyno.backend.runs.statistics import interval
+from tokendyno.backend.runs.texts import format_axes
 
 
 class ArmReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,47 +84,43 @@ def whole_reading(run: Snapshot) -> TextReading | None:
 
 
 def _reading(name: str, scores: dict[str, list[Scored]]) -> TextReading:
-    nll = {arm: [value for one in found for value in one.nll_nats] for arm, found in scores.items()}
-    arms = {}
-    for arm, values in nll.items():
-        middle = mean(values)
-        assert middle is not None
-        arms[arm] = ArmReading(middle, math.exp(middle))
+    nll = {arm: [nats for text in texts for nats in text.nll_nats] for arm, texts in scores.items()}
+    means = {arm: math.fsum(nats) / len(nats) for arm, nats in nll.items()}
+    arms = {arm: ArmReading(nats, math.exp(nats)) for arm, nats in means.items()}
     positions = len(next(iter(nll.values())))
     if len(scores) < 2:
         return TextReading(name, positions, arms, None)
     (a, b), (nll_a, nll_b) = scores.values(), nll.values()
-    tops = [[token for one in found for token in one.top] for found in (a, b)]
-    kl = [value for one in b for value in one.kl_nats]
-    return TextReading(name, positions, arms, _difference(nll_a, nll_b, tops, kl))
+    top_a, top_b = ([token for text in texts for token in text.top] for texts in (a, b))
+    kl = [nats for text in b for nats in text.kl_nats]
+    return TextReading(name, positions, arms, _difference(nll_a, nll_b, top_a, top_b, kl))
 
 
 def _difference(
-    nll_a: Sequence[float], nll_b: Sequence[float], tops: Sequence[Sequence[int]], kl: Sequence[float]
+    nll_a: Sequence[float], nll_b: Sequence[float], top_a: Sequence[int], top_b: Sequence[int], kl: Sequence[float]
 ) -> ReadingDifference:
-    more = [b - a for a, b in zip(nll_a, nll_b, strict=True)]
-    middle, bounds = mean(more), interval(more)
-    assert middle is not None
+    excess_nats = [b - a for a, b in zip(nll_a, nll_b, strict=True)]
+    bounds = interval(excess_nats)
     assert bounds is not None
-    apart = [index for index, (one, other) in enumerate(zip(*tops, strict=True)) if one != other]
+    divergent = [index for index, (a, b) in enumerate(zip(top_a, top_b, strict=True)) if a != b]
     return ReadingDifference(
-        perplexity_ratio=math.exp(middle),
+        perplexity_ratio=math.exp(math.fsum(excess_nats) / len(excess_nats)),
         perplexity_low=math.exp(bounds[0]),
         perplexity_high=math.exp(bounds[1]),
         kl_nats=math.fsum(kl) / len(kl),
         kl_max_nats=max(kl),
-        top1_agreement=1 - len(apart) / len(more),
-        first_divergence=apart[0] if apart else None,
+        top1_agreement=1 - len(divergent) / len(excess_nats),
+        first_divergence=divergent[0] if divergent else None,
     )
 
 
 # --- the gate: what is known of the quality of arm B -----------------------------------------------
 
-CLEARLY = 1.1
-"""How many times the bytes are clearly more: scales and padding are not."""
+CLEARLY_MORE = 1.1
+"""From this ratio on weights take clearly more bytes: scales and padding alone come to less."""
 
-ROUNDS = 30
-"""A `Choice.loss` from which on numbers are rounded."""
+ROUNDING_LOSS = 30
+"""From this `Choice.loss` on numbers are rounded."""
 
 GateState = Literal["settled", "read", "random", "unread"]
 
@@ -131,10 +128,12 @@ GateState = Literal["settled", "read", "random", "unread"]
 class Gate(msgspec.Struct, frozen=True):
     """What is known of the quality of arm B against arm A.
 
-    state       settled: nothing is to be measured; read: by `difference`; random: the weights are, so that nothing
-                could be measured; unread: nobody has measured it
+    state       settled: nothing is to be measured; read: `difference` was measured; random: it was not, and the weights
+                are random, so that nothing could be; unread: nobody has measured it
     swapped     the reading had B as its reference: `difference` is of A against B
-    finer       the arm with the finer weights, so that what it predicts otherwise is no cost; "" for neither
+    random      whether the weights are random
+    finer       the arm with the finer weights, whose different predictions are no cost; "" for neither
+    own         the texts are the user's own
     """
 
     state: GateState
@@ -166,7 +165,7 @@ def gate_of(run: Snapshot, find: FindReading | None) -> Gate | None:
     a, b = (run.planned(name).planned for name in run.arms)
     texts = run.texts()
     same_text = texts is not None and texts.tokens_equal_until is None
-    if a == b or (same_text and not changes_format(a, b)):
+    if a == b or (same_text and not format_axes(a, b)):
         return Gate("settled")
     random = run.request.model.startswith("random:")
     reading = PairReading(run.created, whole_reading(run), False)
@@ -182,37 +181,37 @@ def gate_of(run: Snapshot, find: FindReading | None) -> Gate | None:
 
 
 def finer_arm(run: Snapshot) -> str:
-    """Of two arms whose weights take clearly different bytes the one that rounds less far, or, where both round as far,
-    the one that takes more; "" where the bytes are alike. float32 with some layers in 4 bits is coarser than bfloat16.
+    """Of two arms whose weights take clearly different bytes, the one that rounds less; where both round alike, the one
+    that takes more. "" where the bytes are alike. float32 with some layers in 4 bits is coarser than bfloat16.
     """
-    sizes = {name: arm.loaded.weight_bytes for name, arm in run.arms.items() if arm.loaded is not None}
-    if len(sizes) != 2:
+    weight_bytes = {name: arm.loaded.weight_bytes for name, arm in run.arms.items() if arm.loaded is not None}
+    if len(weight_bytes) != 2:
         return ""
-    (less, less_bytes), (more, more_bytes) = sorted(sizes.items(), key=lambda one: one[1])
-    if more_bytes <= CLEARLY * less_bytes:
+    smaller, larger = sorted(weight_bytes, key=lambda name: weight_bytes[name])
+    if weight_bytes[larger] <= CLEARLY_MORE * weight_bytes[smaller]:
         return ""
-    return min((more, less), key=lambda name: _rounded(run.planned(name).planned))
+    return min((larger, smaller), key=lambda name: _rounding(run.planned(name).planned))
 
 
-def _rounded(planned: Mapping[str, str]) -> int:
-    """How far the choices of an arm round numbers, as the tens of `Choice.loss` from 3 on; 0: not that is known."""
-    chosen = (one for axis in all_axes() for one in axis.choices if planned.get(axis.name) == one.name)
-    return max((one.loss // 10 for one in chosen if one.loss and one.loss >= ROUNDS), default=0)
+def _rounding(planned: Mapping[str, str]) -> int:
+    """How coarsely the choices of an arm round numbers, as the tens of `Choice.loss`; 0 where none is known to."""
+    chosen = (choice for axis in all_axes() for choice in axis.choices if planned.get(axis.name) == choice.name)
+    return max((choice.loss // 10 for choice in chosen if choice.loss and choice.loss >= ROUNDING_LOSS), default=0)
 
 
 def comparable(run: OfRun) -> bool:
-    """Whether a reading can say anything of a run: two arms that generate from one prompt."""
+    """Whether quality can be read for a run: it has two arms that generate from one prompt."""
     request = run.request
     return run.unit == "token" and len(request.arms) == 2 and request.traffic is None and request.quality is None
 
 
 def same_pair(reading: Created, run: Created, swapped: bool = False) -> bool:
-    """Whether a run reads texts with the arms of another: by the same plans, here, with the same versions."""
-    given, wanted_texts = given_texts(reading.request), run.request.reading or []
-    if given is None or reading.owner != run.owner or len(reading.arms) != 2 or len(run.arms) != 2:
+    """Whether `reading` is of the texts and by the arms of `run`: by the same plans, here, with the same versions."""
+    quality = given_texts(reading.request)
+    if quality is None or reading.owner != run.owner or len(reading.arms) != 2 or len(run.arms) != 2:
         return False
-    if not all(text in given.texts for text in wanted_texts):
+    if not all(text in quality.texts for text in run.request.reading or []):
         return False
-    keys = [arm.waits.plan for arm in reading.arms]
-    wanted = [arm.waits.plan for arm in run.arms]
-    return all(keys) and keys == (wanted[::-1] if swapped else wanted)
+    reading_plans = [arm.waits.plan for arm in reading.arms]
+    plans = [arm.waits.plan for arm in run.arms]
+    return all(reading_plans) and reading_plans == (plans[::-1] if swapped else plans)

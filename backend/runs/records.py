@@ -30,9 +30,9 @@ class RooflinePoint(msgspec.Struct, frozen=True):
 
 
 class WaitKeys(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Equal keys: loading, and preparing a run (compiling, warm-up), should take as long; equal `plan`: the same plan
-    of the same files, on the same machine and with the same versions, whatever was asked of it. "" in records of older
-    versions. See `runs/earlier.py`."""
+    """Arms with the same `load` should take as long to load, and with the same `run` as long to prepare (compiling,
+    warm-up). `plan`: of the same plan and files, on the same machine and with the same versions, whatever the workload.
+    "" in records of older versions. See `runs/earlier.py`."""
 
     load: str = ""
     run: str = ""
@@ -129,7 +129,7 @@ class Predicted(
 
 
 class Expected(msgspec.Struct, frozen=True, tag="expected", tag_field="record"):
-    """Seconds that phases took in earlier runs of the same shape; `whole`: of what comes again and again, together."""
+    """Seconds that phases took in earlier runs of the same shape; `whole`: all runs, proofs, texts, each in sum."""
 
     arm: str
     seconds: dict[PhaseName, float]

@@ -83,16 +83,16 @@ def prune_ablations(folder: Path, retention: Retention, now_s: float) -> Deleted
     journals, left_bytes = [], 0
     for path in folder.glob("*.jsonl"):
         with suppress(OSError):  # another process may have deleted it
-            found = path.stat()
-            journals.append((found.st_mtime, found.st_size, path))
-            left_bytes += found.st_size
+            stat = path.stat()
+            journals.append((stat.st_mtime, stat.st_size, path))
+            left_bytes += stat.st_size
     deleted = 0
     for at_s, size, path in sorted(journals):
         old = retention.max_age_s is not None and at_s < now_s - retention.max_age_s
         large = retention.max_ablation_bytes is not None and left_bytes > retention.max_ablation_bytes
         if old or large:
             with suppress(OSError), path.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which an ablation has that goes on
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an ablation that goes on holds it
                 path.unlink()
                 deleted, left_bytes = deleted + 1, left_bytes - size
     return Deleted(ablations=deleted)
@@ -103,15 +103,15 @@ def remove_marked(db: sqlite3.Connection, now_s: float) -> int:
     removed = 0
     db.execute("PRAGMA secure_delete = ON")
     try:
-        while gone := _delete(db, "abs(? - deleted_at) > ?", (now_s, UNDO_S)):
-            removed += gone
+        while deleted := _delete(db, "abs(? - deleted_at) > ?", (now_s, UNDO_S)):
+            removed += deleted
     finally:
         db.execute("PRAGMA secure_delete = OFF")
     return removed
 
 
 def used_bytes(db: sqlite3.Connection) -> int:
-    """Bytes of the file that hold something; the rest is used before the file grows."""
+    """Bytes of the file's pages that are in use; free ones are filled before the file grows."""
     (pages,), (free,), (size,) = (
         db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count", "page_size")
     )
@@ -121,14 +121,14 @@ def used_bytes(db: sqlite3.Connection) -> int:
 def _delete(db: sqlite3.Connection, where: str, values: tuple[float, ...]) -> int:
     with db:
         db.execute("BEGIN IMMEDIATE")
-        found = db.execute(
+        run_ids = db.execute(
             f"SELECT id FROM runs WHERE status != 'running' AND {where} ORDER BY {NAMED}, rowid LIMIT {AT_ONCE}",
             values,
         ).fetchall()
         for table, column in (("records", "run_id"), ("runs", "id")):
-            db.executemany(f"DELETE FROM {table} WHERE {column} = ?", found)
+            db.executemany(f"DELETE FROM {table} WHERE {column} = ?", run_ids)
     db.executescript("PRAGMA incremental_vacuum(4096)")  # `execute` would stop after one page
-    return len(found)
+    return len(run_ids)
 
 
 def _number(env: Mapping[str, str], name: str, default: float) -> float:

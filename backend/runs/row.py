@@ -1,4 +1,4 @@
-"""What runs are found by: the columns of a run's row in the history, from its first record."""
+"""A run's row in the history, made from its first record: the columns by which runs are listed and found."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class RunRow(NamedTuple):
     choices  axes that were set in any arm, and axis=choice of everything that was planned
     arms     list of `ArmText`, as JSON
     origin   "" for a run of this machine, else imported
-    words    all that words are looked for in, case-folded
+    words    the text that is searched, case-folded
     trial    the ablation or sweep of which it is a trial, or ""
     """
 
@@ -46,36 +46,36 @@ class RunRow(NamedTuple):
     trial: str
 
 
-def row_of(first: Created) -> RunRow:
+def row_of(created: Created) -> RunRow:
     """The row of a run."""
-    request, work = first.request, first.request.workload
+    request, workload = created.request, created.request.workload
     kind = "batch" if request.traffic is not None else "quality" if request.quality is not None else "run"
     entries = {axis for arm in request.arms for axis in arm.choices}
-    entries |= {f"{axis}={choice}" for arm in first.arms for axis, choice in arm.planned.items()}
+    entries |= {f"{axis}={choice}" for arm in created.arms for axis, choice in arm.planned.items()}
     arms = [ArmText(arm.name, choices_text(arm.choices)) for arm in request.arms]
-    machine, worked = machine_text(first.machine), work_text(first)
-    origin = "" if first.origin == "here" else first.origin
+    machine, work = machine_text(created.machine), work_text(created)
+    origin = "" if created.origin == "here" else created.origin
     words = searched(
-        first.id,
+        created.id,
         request.trial,
         origin,
         request.model,
-        first.model_label,
+        created.model_label,
         kind,
-        worked,
+        work,
         machine,
         *(arm.text for arm in arms),
         *(titles_text(arm.choices) for arm in request.arms),
-        work.prompt[:MAX_PROMPT],
-        work.system[:MAX_PROMPT],
+        workload.prompt[:MAX_PROMPT],
+        workload.system[:MAX_PROMPT],
     )
-    listed = MARK + MARK.join(sorted(entries)) + MARK
+    choices = MARK + MARK.join(sorted(entries)) + MARK
     return RunRow(
         kind,
-        first.model_label,
-        worked,
+        created.model_label,
+        work,
         machine,
-        listed,
+        choices,
         msgspec.json.encode(arms).decode(),
         origin,
         words,
@@ -83,19 +83,18 @@ def row_of(first: Created) -> RunRow:
     )
 
 
-def work_text(first: Created) -> str:
+def work_text(created: Created) -> str:
     """Sizes by which runs of one model can be told apart, such as the points of a sweep."""
-    request, work = first.request, first.request.workload
+    request, workload = created.request, created.request.workload
     if request.traffic is not None:
         return f"{len(request.traffic.requests):,} requests"
     if request.quality is not None:
         return f"{len(request.quality.texts):,} text{'s' if len(request.quality.texts) > 1 else ''}"
-    parts = [f"batch {work.batch_size:,}"] if work.batch_size > 1 or request.trial else []
-    parts += [f"prompt of {work.prompt_tokens:,} tokens"] if work.prompt_tokens else []
-    parts += [f"{work.max_new_tokens:,} {'new tokens' if first.unit == 'token' else 'passes'}"]
-    parts += (
-        [f"{work.repeats:,} repeats"] if work.repeats > 1 and not request.until_s else []
-    )  # else they were as needed
+    parts = [f"batch {workload.batch_size:,}"] if workload.batch_size > 1 or request.trial else []
+    parts += [f"prompt of {workload.prompt_tokens:,} tokens"] if workload.prompt_tokens else []
+    parts += [f"{workload.max_new_tokens:,} {'new tokens' if created.unit == 'token' else 'passes'}"]
+    if workload.repeats > 1 and not request.until_s:  # else as many as it took to decide
+        parts.append(f"{workload.repeats:,} repeats")
     return ", ".join(parts)
 
 

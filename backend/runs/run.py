@@ -14,7 +14,7 @@ import msgspec
 from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.messages import Loaded, PageMoves, Samples, Steps, Tokens, Waits
 from tokendyno.backend.runs.arm_series import ArmSeries
-from tokendyno.backend.runs.batch_series import BatchColumns, columns_past, inside
+from tokendyno.backend.runs.batch_series import BatchColumns, clamped, columns_past
 from tokendyno.backend.runs.records import ArmEvent, Created, Ended, Expected, OfRun, Predicted, Record, Status
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Comparison, Summary
@@ -26,46 +26,27 @@ FIGURES_EVERY_S = 0.5
 """While tokens stream in, figures are refreshed no more often than this: summarizing 16,000 tokens takes 6 ms."""
 
 
-class Columns(
-    msgspec.Struct,
-    frozen=True,
-    rename={
-        "end": "n",
-        "t_s": "t",
-        "latency_s": "lat",
-        "kv_sliding": "kvs",
-        "kv_growing": "kvf",
-        "kv_latent": "kvl",
-        "kv_state": "kvt",
-        "kv_index": "kvi",
-        "first_sample": "sfirst",
-        "end_sample": "sn",
-        "sample_t_s": "st",
-        "sample_bytes": "sm",
-        "first_character": "cfirst",
-        "end_character": "cn",
-    },
-):
+class Columns(msgspec.Struct, frozen=True):
     """One arm past a cursor: tokens `first`..`end`, samples `first_sample`..`end_sample`, and so for characters.
 
     Sent many times a second, so names on the wire are short.
     """
 
     first: int
-    end: int
-    t_s: list[float]
-    latency_s: list[float]
-    kv_sliding: list[int]
-    kv_growing: list[int]
-    kv_latent: list[int]
-    kv_state: list[int]
-    kv_index: list[int]
-    first_sample: int
-    end_sample: int
-    sample_t_s: list[float]
-    sample_bytes: list[int]
-    first_character: int
-    end_character: int
+    end: int = msgspec.field(name="n")
+    t_s: list[float] = msgspec.field(name="t")
+    latency_s: list[float] = msgspec.field(name="lat")
+    kv_sliding: list[int] = msgspec.field(name="kvs")
+    kv_growing: list[int] = msgspec.field(name="kvf")
+    kv_latent: list[int] = msgspec.field(name="kvl")
+    kv_state: list[int] = msgspec.field(name="kvt")
+    kv_index: list[int] = msgspec.field(name="kvi")
+    first_sample: int = msgspec.field(name="sfirst")
+    end_sample: int = msgspec.field(name="sn")
+    sample_t_s: list[float] = msgspec.field(name="st")
+    sample_bytes: list[int] = msgspec.field(name="sm")
+    first_character: int = msgspec.field(name="cfirst")
+    end_character: int = msgspec.field(name="cn")
     text: str
 
 
@@ -188,8 +169,8 @@ class Run(OfRun):
         return self.snapshot().ledger(name)
 
     def past(self, version: int, cursors: Sequence[Sequence[int]], cached: int | None = None) -> Update[Columns]:
-        """What lies past `cursors`: (tokens, samples, characters) of each arm. `cached`: a version that needs no
-        snapshot, because its head is known."""
+        """What lies past `cursors`: (tokens, samples, characters) of each arm. `cached`: a version whose head is
+        known already, so that it needs no snapshot."""
         return self._past(version, cached, cursors, _columns)
 
     def past_batch(
@@ -205,12 +186,12 @@ class Run(OfRun):
         cursors: Sequence[Sequence[int]],
         read: Callable[[ArmSeries, Sequence[int]], tuple[C, bool]],
     ) -> Update[C]:
-        """`read`: the columns of an arm past a cursor, and whether nothing lies past them."""
+        """`read`: the columns of an arm past a cursor, and whether they reach the end of its series."""
         with self._lock:
-            found = [read(arm, cursor) for arm, cursor in zip(self.arms.values(), cursors, strict=False)]
-            ended = self.ended and all(last for _, last in found)
+            by_arm = [read(arm, cursor) for arm, cursor in zip(self.arms.values(), cursors, strict=False)]
+            ended = self.ended and all(complete for _, complete in by_arm)
             snapshot = self._snapshot() if self.version not in (version, cached) else None
-            return Update(self.status, ended, self.version, [columns for columns, _ in found], snapshot)
+            return Update(self.status, ended, self.version, [columns for columns, _ in by_arm], snapshot)
 
 
 def folded(records: Sequence[Record]) -> Run:
@@ -225,7 +206,7 @@ def folded(records: Sequence[Record]) -> Run:
 
 def _columns(arm: ArmSeries, cursor: Sequence[int]) -> tuple[Columns, bool]:
     tokens, samples, characters = len(arm.t_s), len(arm.sample_t_s), len(arm.text)
-    first, sample, character = map(inside, cursor, (tokens, samples, characters))
+    first, sample, character = map(clamped, cursor, (tokens, samples, characters))
     end = min(tokens, first + MAX_TOKENS_PER_PULL)
     columns = Columns(
         first,

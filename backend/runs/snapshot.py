@@ -47,7 +47,7 @@ class Snapshot(OfRun):
         return "VRAM of the worker" if self.created.device == "cuda" else "resident memory of the worker"
 
     def planned(self, name: str) -> ArmPlanned:
-        """What the rules made of an arm."""
+        """An arm after the rules."""
         return {arm.name: arm for arm in self.created.arms}[name]
 
     def requested(self, name: str) -> ArmRequest:
@@ -64,8 +64,8 @@ class Snapshot(OfRun):
 
     def _summarized(self, arm: ArmSeries) -> Summary:
         measured = arm.measured()
-        whole = [n for n in measured if arm.completed(n)]
-        counted = [n for n in whole if all(one.completed(n) for one in self.arms.values())] or whole or list(measured)
+        complete = [n for n in measured if arm.completed(n)]
+        counted = [n for n in complete if self._paired(n)] or complete or list(measured)
         kv, kv_predicted = self._kv_bytes(arm)
         memory = arm.sample_bytes + arm.memory_bytes
         if arm.finished is not None:
@@ -81,31 +81,34 @@ class Snapshot(OfRun):
             arm.roofline_s(self.unit),
         )
 
+    def _paired(self, repeat: int) -> bool:
+        """Whether every arm completed this repeat, so that arms are compared over it."""
+        return all(arm.completed(repeat) for arm in self.arms.values())
+
     @cached_property
     def batch_summaries(self) -> dict[str, BatchSummary]:
-        """The figures of each arm of many requests so far: those of the first run, but useful tokens per second are an
-        estimate over the runs over which arms are compared, where there are any, so that `comparison` is the ratio of
-        these figures, else over all that are over."""
+        """The figures of each arm of many requests so far, of its first run. Only useful tokens per second are over
+        several runs: those that every arm completed, so that `comparison` is the ratio of these figures; without any,
+        all that are over."""
         traffic = self.request.traffic
         assert traffic is not None
-        found = {}
+        summaries = {}
         for name, arm in self.arms.items():
-            one = summarize_batch(arm.batch, traffic, arm.started.batch_size if arm.started else 0)
+            summary = summarize_batch(arm.batch, traffic, arm.started.batch_size if arm.started else 0)
             rates = self.useful_rates(name)
-            paired = [rate for n, rate in rates.items() if all(one.completed(n) for one in self.arms.values())]
-            rate = estimate(paired or list(rates.values()))
-            found[name] = msgspec.structs.replace(one, useful_tokens_s=rate.value) if rate else one
-        return found
+            rate = estimate([rate for n, rate in rates.items() if self._paired(n)] or list(rates.values()))
+            summaries[name] = msgspec.structs.replace(summary, useful_tokens_s=rate.value) if rate else summary
+        return summaries
 
     def useful_rates(self, name: str) -> dict[int, float]:
         """Useful tokens per second of each run of many requests that is over."""
         arm = self.arms[name]
-        ends = {n: one for n, one in sorted(arm.finishes.items()) if arm.completed(n) and one.wall_s}
-        return {n: one.counts.requests.useful_tokens / one.wall_s for n, one in ends.items()}
+        ends = {n: end for n, end in sorted(arm.finishes.items()) if arm.completed(n) and end.wall_s}
+        return {n: end.counts.requests.useful_tokens / end.wall_s for n, end in ends.items()}
 
     @cached_property
     def differing_requests(self) -> dict[int, int | None] | None:
-        """Of two arms, see `differing`; None for one."""
+        """Requests that both arms served, with the first token that differs: see `differing`. None for one arm."""
         if len(self.arms) != 2:
             return None
         a, b = self.arms.values()
@@ -113,8 +116,8 @@ class Snapshot(OfRun):
 
     def same_tokens(self) -> int | None:
         """How many requests got the same tokens from both arms; None where no request was served by both."""
-        found = self.differing_requests
-        return None if found is None else sum(at is None for at in found.values())
+        requests = self.differing_requests
+        return None if requests is None else sum(token is None for token in requests.values())
 
     def _kv_bytes(self, arm: ArmSeries) -> tuple[tuple[int, int] | None, int | None]:
         """The KV cache after the newest token: (sliding, full) as measured, and the sum as predicted; None without."""
@@ -184,11 +187,10 @@ class Snapshot(OfRun):
         if arm.finished is None:
             return []
         if not self.request.proof:
-            left = {
-                axis: Finding(axis, name, "not looked at", outcome="unchecked")
-                for axis, name in planned.planned.items()
-            }
-            return [Evidence(planned.requested[axis], one.effective, one) for axis, one in left.items()]
+            return [
+                Evidence(planned.requested[axis], choice, Finding(axis, choice, "not looked at", outcome="unchecked"))
+                for axis, choice in planned.planned.items()
+            ]
         fallbacks = {v.axis: v.reason for v in planned.verdicts if v.level == "fallback"}
         settled = {v.axis: v.reason for v in planned.verdicts if v.level == "note" and v.becomes}
         doubts = self._doubts(name)
@@ -209,8 +211,8 @@ class Snapshot(OfRun):
 
     def _token_finding(self, finished: Finished) -> list[Finding]:
         """The row `tokens`; of records before schema 3 it is made of what they counted."""
-        if found := [f for f in finished.findings if f.axis == TOKENS]:
-            return found
+        if findings := [f for f in finished.findings if f.axis == TOKENS]:
+            return findings
         counts, traffic = finished.counts.tokens, self.request.traffic
         if self.unit != "token" or not finished.findings:
             return []
@@ -218,26 +220,23 @@ class Snapshot(OfRun):
         if not counts.checked_tokens:
             reason = finished.unchecked or "this record does not say whether the model would choose these tokens"
             return [Finding(TOKENS, effective, reason, outcome="unchecked")]
-        every, others = counts.checked_tokens, counts.strange_tokens
-        proof = f"{every - others} of {every} tokens are those that the model chooses in one pass over prompt and text"
-        return [Finding(TOKENS, effective, proof, every - others, every)]
+        checked, chosen = counts.checked_tokens, counts.checked_tokens - counts.strange_tokens
+        proof = f"{chosen} of {checked} tokens are those that the model chooses in one pass over prompt and text"
+        return [Finding(TOKENS, effective, proof, chosen, checked)]
 
     def _doubts(self, name: str) -> dict[str, str]:
-        """What the memory of a finished arm says against its claims, by what was measured."""
+        """By what was measured ("weights", "kv"), how the memory of a finished arm contradicts its prediction."""
         arm = self.arms[name]
         weights = arm.loaded.weight_bytes if arm.loaded else None
         measured, predicted = self._kv_bytes(arm)
         kv = doubt("kv", predicted, sum(measured) if measured else None)
         if arm.batch.pages is not None and self.request.traffic is not None and self.request.traffic.exact:
             kv = doubt("kv", arm.predicted_memory.get("kv"), arm.batch.pages.cache_bytes)
-        return {
-            "weights": doubt("weights", arm.predicted_memory.get("weights"), weights),
-            "kv": kv,
-        }
+        return {"weights": doubt("weights", arm.predicted_memory.get("weights"), weights), "kv": kv}
 
 
 def doubt(witness: Witness, predicted: int | None, measured: int | None) -> str:
-    """What measured bytes say against an axis that decides them; "" within the tolerance, or where they are unknown."""
+    """A sentence where measured bytes contradict the prediction; "" within the tolerance, or where one is unknown."""
     if not predicted or measured is None:
         return ""
     error = (measured - predicted) / predicted

@@ -13,11 +13,11 @@ from typing import NamedTuple
 CONFIDENCE = 0.95
 LOOKS = 9
 LOOK_ERROR = 0.0085
-"""The error of Student's interval at each look, of the first `LOOKS` and after them of (`LOOKS` / n)^2 as much: a group
-sequential bound. An interval that is looked at after each of 2 to 50 runs then excludes the true value at any of them
-in at most 5% of cases, so that whoever stops as soon as it excludes 1 is wrong as seldom as that. Found by simulation
-of 400,000 series of normal values (4.1% over nine looks, 5.0% over fifty; less where values are further apart at their
-ends): Pocock, Group sequential methods in the design and analysis of clinical trials, Biometrika 64, 1977."""
+"""A group sequential bound: the error of Student's interval at each of the first `LOOKS` looks; at a later one, of n
+values, (`LOOKS` / n)^2 times as much. An interval that is looked at after each of 2 to 50 runs then excludes the true
+value at any look in at most 5% of cases, so that whoever stops as soon as it excludes 1 is wrong no more often. Found
+by simulation of 400,000 series of normal values (4.1% over nine looks, 5.0% over fifty; less with heavier tails):
+Pocock, Group sequential methods in the design and analysis of clinical trials, Biometrika 64, 1977."""
 MIN_SAMPLES = {0.90: 64, 0.99: 662}
 """Fewest samples for a percentile, from MLPerf's early stopping (confidence 99%).
 https://github.com/mlcommons/inference/blob/master/loadgen/early_stopping.cc"""
@@ -44,14 +44,14 @@ def stdev(values: Sequence[float]) -> float | None:
     the same, but took 10 ms for 2,000 steps, and a page that watches a run asks again and again."""
     if len(values) < 2:
         return None
-    middle = statistics.fmean(values)
-    return math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1))
+    average = statistics.fmean(values)
+    return math.sqrt(math.fsum((value - average) ** 2 for value in values) / (len(values) - 1))
 
 
 def variation(values: Sequence[float]) -> float | None:
     """Coefficient of variation: standard deviation / mean. None below two values."""
-    spread, middle = stdev(values), mean(values)
-    return spread / middle if spread is not None and middle else None
+    deviation, average = stdev(values), mean(values)
+    return deviation / average if deviation is not None and average else None
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
@@ -74,7 +74,7 @@ class Estimate(NamedTuple):
 
     @property
     def bounded(self) -> bool:
-        """Whether the interval is as it was found, and not ended at `MAX_EXPONENT`: else it may not be judged by."""
+        """Whether the interval was not cut off at `MAX_EXPONENT`: one that was tells nothing."""
         return self.low is not None and math.log(self.value / self.low) < MAX_EXPONENT - 1e-9
 
     @property
@@ -85,21 +85,20 @@ class Estimate(NamedTuple):
 
 def estimate(values: Sequence[float]) -> Estimate | None:
     """Geometric mean of independent positive values (one for each run), with an interval of the mean of their
-    logarithms that stays valid though it is looked at after each run; None without values, or where one is not
-    positive.
+    logarithms that stays valid though it is looked at after each run. None without values, or if one is not positive.
 
-    The one estimator of times, rates and ratios: the interval always holds the value, the estimate of inverses is the
-    inverse, and that of ratios of pairs is the ratio of the estimates. So what is said in tokens per second, in seconds
-    and as "1.5x faster" agrees.
+    The one estimator of times, rates and ratios: its interval always holds the value, the estimate of inverses is the
+    inverse of the estimate, and that of ratios of pairs the ratio of the estimates. So what is said in tokens per
+    second, in seconds and as "1.5x faster" agrees.
     """
     if not values or min(values) <= 0:
         return None
     if len(values) == 1:
         return Estimate(values[0])
     logs = [math.log(value) for value in values]
-    middle, (low, high) = math.fsum(logs) / len(logs), growing_interval(logs) or (-math.inf, math.inf)
-    low, high = max(low, middle - MAX_EXPONENT), min(high, middle + MAX_EXPONENT)
-    return Estimate(math.exp(middle), math.exp(low), math.exp(high))
+    average, (low, high) = math.fsum(logs) / len(logs), growing_interval(logs) or (-math.inf, math.inf)
+    low, high = max(low, average - MAX_EXPONENT), min(high, average + MAX_EXPONENT)
+    return Estimate(math.exp(average), math.exp(low), math.exp(high))
 
 
 def t_probability(t: float, df: int) -> float:
@@ -130,27 +129,27 @@ def t_quantile(confidence: float, df: int) -> float:
 
 def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
     """Student's confidence interval of the mean of independent values (runs, not steps); None below two values."""
-    spread, middle = stdev(values), mean(values)
-    if spread is None or middle is None:
+    deviation, average = stdev(values), mean(values)
+    if deviation is None or average is None:
         return None
-    half = t_quantile(confidence, len(values) - 1) * spread / math.sqrt(len(values))
-    return middle - half, middle + half
+    half = t_quantile(confidence, len(values) - 1) * deviation / math.sqrt(len(values))
+    return average - half, average + half
 
 
 def growing_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """The 95% interval of a mean of values that are looked at while there are more and more of them (`LOOK_ERROR`)."""
+    """The 95% interval of a mean that is looked at again after each further value (`LOOK_ERROR`)."""
     error = LOOK_ERROR * min(1.0, LOOKS / max(1, len(values))) ** 2
     return interval(values, 1 - error)
 
 
-def positive_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-    """Confidence interval of the mean of independent positive values, such as times; None below two values.
+def positive_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """95% confidence interval of the mean of independent positive values, such as times; None below two values.
 
     Student's interval of the mean's logarithm, whose standard error is that of the mean / the mean (the delta method).
     So it never reaches below zero, always holds the mean, and equals `interval` where the values are close together.
     """
-    spread, middle = stdev(values), mean(values)
-    if spread is None or not middle or min(values) < 0:
+    deviation, average = stdev(values), mean(values)
+    if deviation is None or not average or min(values) < 0:
         return None
-    half = t_quantile(confidence, len(values) - 1) * spread / (math.sqrt(len(values)) * middle)
-    return middle * math.exp(-half), middle * math.exp(min(half, MAX_EXPONENT))
+    half = t_quantile(CONFIDENCE, len(values) - 1) * deviation / (math.sqrt(len(values)) * average)
+    return average * math.exp(-half), average * math.exp(min(half, MAX_EXPONENT))

@@ -32,7 +32,7 @@ class Store:
 
     @property
     def messages(self) -> list[str]:
-        """Sentences for the user: what could not be read or kept, and what was deleted."""
+        """Sentences for the user: what was deleted, and what could not be kept."""
         return self._writer.messages if self._writer else []
 
     @property
@@ -53,7 +53,7 @@ class Store:
             self._writer.flush(limit_s)
 
     def settle(self) -> None:
-        """Write what waits, so that a query sees it; not where that fails at this moment."""
+        """Write what waits, so that a query sees it, unless the file cannot be written at this moment."""
         if self._waiting() and not self.trouble:
             self.flush()
 
@@ -93,11 +93,11 @@ class Store:
         """The ends of a run's phases in order. InputError if the file cannot be read now."""
         if self.path is None or any(item.run_id == run_id for item in self._waiting()):
             return _phase_ends(self.read(run_id))
-        found = list[Record]()
+        records = list[Record]()
         for (body,) in self.query(_PHASES, (run_id,)):
             with suppress(*BROKEN_RECORD):
-                found.append(decode_record(body))
-        return _phase_ends(found)
+                records.append(decode_record(body))
+        return _phase_ends(records)
 
     def _read_file(self, run_id: str) -> list[Record]:
         records, whole = list[Record](), True
@@ -119,30 +119,30 @@ class Store:
 
     def recent(self, model: str, limit: int) -> list[Created]:
         """The first records of a model's newest runs, the newest first. InputError if the file cannot be read."""
-        found = {first.id: first for first in reversed(self._begun()) if first.request.model == model}
+        by_id = {created.id: created for created in reversed(self._begun()) if created.request.model == model}
         if self.path is not None:
-            firsts_of = (
+            sql = (
                 "SELECT body FROM runs JOIN records ON run_id = id AND seq = 0 WHERE model = ? "
                 "AND deleted_at IS NULL ORDER BY created DESC LIMIT ?"
             )
-            for (body,) in self.query(firsts_of, (model, limit)):
+            for (body,) in self.query(sql, (model, limit)):
                 with suppress(*BROKEN_RECORD):
-                    if isinstance(first := decode_record(body), Created):
-                        found.setdefault(first.id, first)
-        return sorted(found.values(), key=lambda first: -first.created)[:limit]
+                    if isinstance(created := decode_record(body), Created):
+                        by_id.setdefault(created.id, created)
+        return sorted(by_id.values(), key=lambda created: -created.created)[:limit]
 
     def newest(self, owner: str) -> str | None:
         """Id of an owner's run that was created last; None if there is none, or the file cannot be read now."""
-        found = [(one.created, one.id) for one in self._begun() if one.owner == owner]
+        runs = [(created.created, created.id) for created in self._begun() if created.owner == owner]
         if self.path is not None:
-            newest_of = (
+            sql = (
                 "SELECT CAST(created AS REAL), id FROM runs WHERE owner = ? AND deleted_at IS NULL "
                 "ORDER BY created DESC LIMIT 1"
             )
             with suppress(InputError):
-                found += self.query(newest_of, (owner,))
-        found.reverse()  # of runs of one moment the last counts
-        return max(found, key=lambda one: one[0])[1] if found else None
+                runs += self.query(sql, (owner,))
+        runs.reverse()  # of runs of one moment the last counts
+        return max(runs, key=lambda run: run[0])[1] if runs else None
 
     def query(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> list[tuple[Any, ...]]:
         """Rows of the file. InputError if it cannot be read now. Only of a history with a `path`."""
@@ -158,9 +158,9 @@ class Store:
 
     def _begun(self) -> list[Created]:
         """The first records of runs in memory."""
-        firsts = [records[0] for records in list(self._memory.values())]
-        firsts += [item.record for item in self._waiting()]
-        return [first for first in firsts if isinstance(first, Created)]
+        records = [of_run[0] for of_run in list(self._memory.values())]
+        records += [item.record for item in self._waiting()]
+        return [record for record in records if isinstance(record, Created)]
 
     def _waiting(self) -> list[Item]:
         return self._writer.waiting() if self._writer else []
@@ -168,4 +168,4 @@ class Store:
 
 def _phase_ends(records: Sequence[Record]) -> list[ArmEvent]:
     events = [record for record in records if isinstance(record, ArmEvent)]
-    return [one for one in events if isinstance(one.event, Progress) and one.event.state == "end"]
+    return [record for record in events if isinstance(record.event, Progress) and record.event.state == "end"]

@@ -56,7 +56,7 @@ class Summary(
     forbid_unknown_fields=True,
     rename={"roofline_s": "floor_s", "roofline_share": "limit_share"},
 ):
-    """The figures of an arm; None is what was not measured. The field names on the wire are those of the JSON document.
+    """The figures of an arm; None: not measured. Field names on the wire are those of the JSON document.
 
     tokens, kv_*        of the first run; for an encoder `tokens` counts passes
     runs                repeats that completed at least one step
@@ -135,29 +135,27 @@ def compare(
     return compare_pairs(pair_ratios(a, b, prefill), equal)
 
 
-def compare_pairs(ratios: Sequence[float], equal: bool = False) -> Comparison | None:
-    """What the ratios of pairs of runs come to; None without a pair. They are averaged as logarithms, so that A against
-    B is exactly the inverse of B against A. `equal`: both arms have the same plan, so that neither wins, whatever the
-    interval is."""
-    found = estimate(ratios)
-    if found is None:
-        return None
-    return Comparison(*found, CONFIDENCE, len(ratios), outcome_of(found, equal))
+def compare_pairs(ratios: Sequence[float], equal: bool) -> Comparison | None:
+    """The comparison by the ratios of pairs of runs; None without a pair. They are averaged as logarithms, so that A
+    against B is exactly the inverse of B against A. `equal`: both arms have the same plan, so that neither wins,
+    whatever the interval is."""
+    ratio = estimate(ratios)
+    return None if ratio is None else Comparison(*ratio, CONFIDENCE, len(ratios), outcome_of(ratio, equal))
 
 
 def pair_ratios(a: Sequence[Measured], b: Sequence[Measured], prefill: bool = True) -> list[float]:
-    """Step time of A / step time of B in each pair of runs."""
+    """Step time of A / step time of B in each pair of runs, over the steps that both have."""
     ratios = []
-    for one, other in zip(a, b, strict=False):
-        both = min(len(one.latencies_s), len(other.latencies_s))
-        times = [math.fsum(run.latencies_s[int(prefill) : both]) for run in (one, other)]
-        if min(times) > 0:
-            ratios.append(times[0] / times[1])
+    for run_a, run_b in zip(a, b, strict=False):
+        steps = min(len(run_a.latencies_s), len(run_b.latencies_s))
+        a_s, b_s = (math.fsum(run.latencies_s[int(prefill) : steps]) for run in (run_a, run_b))
+        if min(a_s, b_s) > 0:
+            ratios.append(a_s / b_s)
     return ratios
 
 
 def outcome_of(ratio: Estimate, equal: bool = False) -> Outcome:
-    """What an estimate of that ratio says."""
+    """Which arm is faster, by an estimate of step time of A / step time of B."""
     if ratio.low is None or ratio.high is None:
         return "unknown"
     if not (equal or ratio.bounded):
@@ -183,8 +181,8 @@ def summarize(
     ttft = estimate([run.latencies_s[0] for run in runs]) if prefill else None
     by_run = [run.latencies_s[int(prefill) :] for run in runs]
     steps = [latency for run in by_run for latency in run]
-    means = [found for run in by_run if (found := mean(run)) is not None]
-    step, middle, spread = estimate(means), mean(steps), stdev(steps)
+    means = [average for run in by_run if (average := mean(run)) is not None]
+    step, step_mean, step_stdev = estimate(means), mean(steps), stdev(steps)
     step_s = step.value if step else None
     steps.sort()  # once: sorting a sorted list below is cheap
     return Summary(
@@ -194,15 +192,15 @@ def summarize(
         ttft_interval_s=ttft.interval if ttft else None,
         latency_median_s=median(steps),
         latency_mean_s=step_s,
-        latency_stdev_s=spread,
+        latency_stdev_s=step_stdev,
         latency_p90_s=percentile(steps, 0.90),
         latency_p99_s=percentile(steps, 0.99),
-        latency_cv=spread / middle if spread is not None and middle else None,
+        latency_cv=step_stdev / step_mean if step_stdev is not None and step_mean else None,
         run_cv=variation(means),
         latency_interval_s=step.interval if step else None,
         tokens_per_s=1 / step_s if step_s else None,
         batch_tokens_per_s=batch_size / step_s if step_s else None,
-        peak_memory_bytes=max((m for m in memory_bytes if m), default=None),
+        peak_memory_bytes=max(memory_bytes, default=0) or None,
         kv_bytes=sum(kv_last) if kv_last else None,
         kv_sliding_bytes=kv_last[0] if kv_last else None,
         kv_full_bytes=kv_last[1] if kv_last else None,

@@ -11,9 +11,11 @@ import msgspec
 from tokendyno.backend.messages import Probed
 from tokendyno.backend.plan import CACHES
 
+OTHER_MODEL = "the model itself, changed on purpose"
+NUMBER_FORMAT = "number format"
 CAUSES = {
-    "the model itself, changed on purpose": ("attention",),
-    "number format": ("dtype", "quantization", "cache"),
+    OTHER_MODEL: ("attention",),
+    NUMBER_FORMAT: ("dtype", "quantization", "cache"),
     "order of summation": (
         "attention",
         "cache",
@@ -29,9 +31,8 @@ CAUSES = {
     ),
     "verification of several tokens at once": ("speculation",),
 }
-"""Why models may choose another token -> axes that do this. A cache changes the number format if it is quantized, and
-attention the model if its sinks are left out."""
-
+"""The axes of each cause by which an arm may choose another token. A cache changes the number format only if it is
+quantized, and attention the model only if its sinks are left out."""
 
 _QUANTIZED = {name for name, kind in CACHES.items() if kind.quantized}
 
@@ -51,42 +52,37 @@ class TextComparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def equal_until(a: Sequence[int], b: Sequence[int]) -> int | None:
     """Index of the first token that differs, the end of a shorter text included; None if there is none."""
-    for index, (one, other) in enumerate(zip(a, b, strict=False)):
-        if one != other:
+    for index, (token_a, token_b) in enumerate(zip(a, b, strict=False)):
+        if token_a != token_b:
             return index
     return None if len(a) == len(b) else min(len(a), len(b))
 
 
-def changes_format(a: Mapping[str, str], b: Mapping[str, str]) -> bool:
-    """Whether two planned arms compute or keep numbers in different formats."""
-    return bool(format_axes(a, b))
-
-
 def format_axes(a: Mapping[str, str], b: Mapping[str, str]) -> set[str]:
     """The axes by which two planned arms compute or keep numbers in different formats."""
-    return _causes("number format", a, b)
+    return _causes(NUMBER_FORMAT, a, b)
 
 
 def _causes(cause: str, a: Mapping[str, str], b: Mapping[str, str]) -> set[str]:
-    """The axes of a cause in which two planned arms differ."""
+    """The axes of a cause in which two planned arms differ. In another model nothing else is a cause."""
     changed = {axis for axis, choice in a.items() if b.get(axis) != choice}
-    if ("sinks=off" in a.get("attention", "")) != ("sinks=off" in b.get("attention", "")):
-        return {"attention"} if cause == next(iter(CAUSES)) else set()
-    if cause == next(iter(CAUSES)):
-        return set()
+    other_model = ("sinks=off" in a.get("attention", "")) != ("sinks=off" in b.get("attention", ""))
+    if other_model or cause == OTHER_MODEL:
+        return {"attention"} if other_model and cause == OTHER_MODEL else set()
     quantized = any(choices.get("cache") in _QUANTIZED for choices in (a, b))
-    without = {"cache"} if cause == "number format" and not quantized else set()
-    return changed & (set(CAUSES[cause]) - without)
+    ignored = {"cache"} if cause == NUMBER_FORMAT and not quantized else set()
+    return changed & (set(CAUSES[cause]) - ignored)
 
 
 def compare_texts(
     ids: Sequence[Sequence[int]], planned: Sequence[Mapping[str, str]], probed: Probed | None
 ) -> TextComparison:
-    """Two arms by their token ids and planned choices. `probed` counts only where it is of that token."""
-    at = equal_until(*ids)
-    if at is None:
+    """Compare two arms by their token ids and planned choices. `probed` counts only if it is of the token at which they
+    differ."""
+    differ_at = equal_until(*ids)
+    if differ_at is None:
         return TextComparison(None)
     causes = [cause for cause in CAUSES if _causes(cause, planned[0], planned[1])]
-    if probed is None or probed.token != at:
-        return TextComparison(at, causes=causes)
-    return TextComparison(at, probed.gap, probed.texts, causes)
+    if probed is None or probed.token != differ_at:
+        return TextComparison(differ_at, causes=causes)
+    return TextComparison(differ_at, probed.gap, probed.texts, causes)

@@ -38,8 +38,8 @@ class Bucket(msgspec.Struct, frozen=True):
     """A length that batches were padded to.
 
     slots     of the static cache, whose length a compiled step is for
-    batches   seconds since the run began at which each batch of it began and ended
-    compiled  the same of each time that something was compiled for it during the run
+    batches   begin and end of each batch of it, in seconds since the run began
+    compiled  begin and end of each compilation for it during the run
     said      in words: how often it was used, and when it was compiled
     """
 
@@ -50,7 +50,7 @@ class Bucket(msgspec.Struct, frozen=True):
 
 
 class Requested(msgspec.Struct, frozen=True):
-    """What the requests ask for, in columns; `prompt_tokens` is estimated where a text was given."""
+    """What was requested, in columns; `prompt_tokens` is an estimate where a text was given."""
 
     arrival_s: list[float]
     prompt_tokens: list[int]
@@ -117,7 +117,7 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
     arms, pair = [_arm(run, name, traffic) for name in run.arms], pair_of(run)
     return BatchHead(
         **run_fields(run, now_s, arms, pair, card_of(run, pair=pair)),
-        max_new_tokens=sum(one.max_new_tokens for one in traffic.requests),
+        max_new_tokens=sum(request.max_new_tokens for request in traffic.requests),
         traffic=traffic.label,
         slots=_slots(run, traffic),
         why=why_sentence(run) if run.ended else "",
@@ -125,20 +125,19 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
         compared=compared(run),
         differ=differing_at(run),
         waits=WAIT_TEXTS,
-        asked=_requested(traffic),
+        asked=Requested(
+            [request.arrival_s for request in traffic.requests],
+            [request.tokens for request in traffic.requests],
+            [request.max_new_tokens for request in traffic.requests],
+        ),
         arms=arms,
     )
 
 
 def _slots(run: Snapshot, traffic: Traffic) -> int:
-    """Requests that may be in work at once, of the arm that may have most."""
-    started = [arm.started.batch_size for arm in run.arms.values() if arm.started is not None]
-    return max(started, default=min(traffic.concurrent, len(traffic.requests)))
-
-
-def _requested(traffic: Traffic) -> Requested:
-    found = traffic.requests
-    return Requested([r.arrival_s for r in found], [r.tokens for r in found], [r.max_new_tokens for r in found])
+    """Most requests that either arm may have in work at once."""
+    batch_sizes = [arm.started.batch_size for arm in run.arms.values() if arm.started is not None]
+    return max(batch_sizes, default=min(traffic.concurrent, len(traffic.requests)))
 
 
 def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
@@ -159,33 +158,33 @@ def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
 
 
 def buckets(arm: ArmSeries, shapes: ShapesKind, requests: Sequence[TrafficRequest]) -> list[Bucket]:
-    """The lengths of a compiled arm's static batches so far. `requests`: as they were asked for."""
-    series, found = arm.batch, dict[int, list[tuple[int, int]]]()  # slots -> first step of each batch and the one after
-    ends = series.part_ends
-    parts = [range(ends[i - 1] if i else 0, ends[i]) for i in range(len(ends))]
-    first = [i for i, part in enumerate(parts) if any(series.kind[one] == PREFILL for one in part)]
-    for begin, end in zip(first, [*first[1:], len(parts)], strict=True):
-        rows = {series.request[one] for one in parts[begin] if series.kind[one] == PREFILL}
-        longest = max(series.row(one).prompt_tokens for one in rows)
-        slots = cache_places(shapes, longest, max(requests[one].max_new_tokens for one in rows))
-        found.setdefault(slots, []).append((begin, end))
-    shown = [_bucket(arm, slots, found[slots], slots == next(iter(found))) for slots in sorted(found)[:MOST_BUCKETS]]
-    if len(found) > MOST_BUCKETS:
-        more = f"{shown[-1].said}; {len(found) - MOST_BUCKETS} longer ones are not shown"
-        shown[-1] = msgspec.structs.replace(shown[-1], said=more)
+    """The lengths of a compiled arm's static batches so far. `requests`: those of the traffic."""
+    batch, batches_of = arm.batch, dict[int, list[tuple[int, int]]]()  # slots -> (first step, step after) of each batch
+    prefilled = [[request for request, kind, _ in step if kind == PREFILL] for step in batch.parts_of_steps()]
+    first_steps = [i for i, rows in enumerate(prefilled) if rows]
+    for begin, end in zip(first_steps, [*first_steps[1:], len(prefilled)], strict=True):
+        rows = prefilled[begin]
+        longest_prompt = max(batch.row(request).prompt_tokens for request in rows)
+        slots = cache_places(shapes, longest_prompt, max(requests[request].max_new_tokens for request in rows))
+        batches_of.setdefault(slots, []).append((begin, end))
+    warm_slots = next(iter(batches_of), 0)  # the warm-up had the shapes of the first batch
+    shown = [_bucket(arm, slots, batches_of[slots], slots == warm_slots) for slots in sorted(batches_of)[:MOST_BUCKETS]]
+    if len(batches_of) > MOST_BUCKETS:
+        said = f"{shown[-1].said}; {len(batches_of) - MOST_BUCKETS} longer ones are not shown"
+        shown[-1] = msgspec.structs.replace(shown[-1], said=said)
     return shown
 
 
 def _bucket(arm: ArmSeries, slots: int, batches: Sequence[tuple[int, int]], warm: bool) -> Bucket:
-    """`warm`: its first batch is the run's, in whose shapes was warmed up."""
-    inside = [one for one in arm.annotations if any(begin <= one.token < end for begin, end in batches)]
-    marks = [one for one in inside if one.kind in ("compile", "recompile")]
-    refused = any(one.kind == "graph_skip" and one.text.startswith("not compiled") for one in inside)
+    """`batches`: (first step, step after) of each; `warm`: it was compiled in the warm-up."""
+    annotations = [mark for mark in arm.annotations if any(begin <= mark.token < end for begin, end in batches)]
+    compiles = [mark for mark in annotations if mark.kind in ("compile", "recompile")]
+    refused = any(mark.kind == "graph_skip" and mark.text.startswith("not compiled") for mark in annotations)
     steps = sum(end - begin - 1 for begin, end in batches)
     words = ["compiled in the warm-up"] * warm
-    if marks:
-        took = joined(sum(one.seconds for one in marks))
-        words.append(f"compiled{' again' * warm} {joined(marks[0].t_s)} into the run, in {took}")
+    if compiles:
+        took = joined(sum(mark.seconds for mark in compiles))
+        words.append(f"compiled{' again' * warm} {joined(compiles[0].t_s)} into the run, in {took}")
     said = f"{len(batches)} batch{'es' * (len(batches) != 1)}, {steps:,} steps after the prompt; "
     said += ", ".join(words) or "nothing compiled for it in the run"
     if refused:
@@ -193,6 +192,6 @@ def _bucket(arm: ArmSeries, slots: int, batches: Sequence[tuple[int, int]], warm
     return Bucket(
         slots,
         [(arm.batch.begin_s[begin], arm.batch.end_s[end - 1]) for begin, end in batches],
-        [(one.t_s, one.t_s + one.seconds) for one in marks],
+        [(mark.t_s, mark.t_s + mark.seconds) for mark in compiles],
         said,
     )

@@ -10,7 +10,7 @@ from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import variation
 from tokendyno.backend.runs.summary import NOISY_CV, Comparison
-from tokendyno.backend.runs.texts import changes_format
+from tokendyno.backend.runs.texts import format_axes
 from tokendyno.backend.units import bytes_text, seconds_text, three, times
 from tokendyno.backend.views.comparison import (
     TIMES_FROM,
@@ -24,7 +24,7 @@ from tokendyno.backend.views.comparison import (
     less_or_more,
     pair_of,
 )
-from tokendyno.backend.views.quality import agreement, cost_of, gate_text, share_text
+from tokendyno.backend.views.quality import agreement, cost_of, cost_text, gate_text, share_text
 from tokendyno.backend.views.tiles import joined, step_word
 from tokendyno.backend.views.verdict import compared
 
@@ -50,7 +50,7 @@ class Next(msgspec.Struct, frozen=True):
 
 
 class Card(msgspec.Struct, frozen=True):
-    """A comparison of two arms, as far as it is.
+    """A comparison of two arms so far.
 
     lead, figure, tail  a sentence around its one number
     ratio, low, high    time of A / time of B, of many requests useful tokens/s of B / of A, and its interval; None
@@ -78,99 +78,101 @@ class Card(msgspec.Struct, frozen=True):
 
 
 def card_of(run: Snapshot, gate: Gate | None = None, pair: Pair | None = None) -> Card | None:
-    """The card of two arms; None until both have ended a run. `gate`: what is known of quality, of one prompt; `pair`:
-    the arms, where they were compared already."""
+    """The card of two arms; None until both have ended a run. `gate`: what is known of quality, in a run of one prompt;
+    `pair`: the arms, where they were compared already."""
     pair = pair or pair_of(run)
-    if pair is None or pair.found is None or run.status == "interrupted":
+    if pair is None or pair.comparison is None or run.status == "interrupted":
         return None
     if not all(arm.completed(0) for arm in run.arms.values()):
         return None
-    return (_of_prompt if run.request.traffic is None else _of_requests)(run, pair, pair.found, gate)
+    if run.request.traffic is not None:
+        return _of_requests(run, pair, pair.comparison)
+    return _of_prompt(run, pair, pair.comparison, gate)
 
 
-def _of_prompt(run: Snapshot, pair: Pair, found: Comparison, gate: Gate | None) -> Card:
+def _of_prompt(run: Snapshot, pair: Pair, comparison: Comparison, gate: Gate | None) -> Card:
     a, b = (run.summary(name) for name in run.arms)
-    gained, apart = "", pair.differences
-    if found.outcome in ("a_faster", "b_faster") and a.latency_mean_s and b.latency_mean_s:
+    gained, differences, step = "", pair.differences, step_word(run.unit)
+    if comparison.outcome in ("a_faster", "b_faster") and a.latency_mean_s and b.latency_mean_s:
         saved_s = a.latency_mean_s - b.latency_mean_s
-        gained = f"{'saves' if saved_s > 0 else 'costs'} {joined(abs(saved_s))} a {step_word(run.unit)}"
+        gained = f"{'saves' if saved_s > 0 else 'costs'} {joined(abs(saved_s))} a {step}"
     tiles = [
-        _tile(f"Time a {step_word(run.unit)}", seconds_text, a.latency_mean_s, b.latency_mean_s, apart.get("latency")),
+        _tile(f"Time a {step}", seconds_text, a.latency_mean_s, b.latency_mean_s, differences.get("latency")),
         _quality_tile(run, gate) if run.unit == "token" else None,
-        _tile("First token", seconds_text, a.ttft_s, b.ttft_s, apart.get("ttft")),
-        _tile("Peak memory", bytes_text, a.peak_memory_bytes, b.peak_memory_bytes, apart.get("memory")),
+        _tile("First token", seconds_text, a.ttft_s, b.ttft_s, differences.get("ttft")),
+        _tile("Peak memory", bytes_text, a.peak_memory_bytes, b.peak_memory_bytes, differences.get("memory")),
     ]
     rates = [a.batch_tokens_per_s, b.batch_tokens_per_s] if run.unit == "token" else []
-    return _card(run, pair, found, gate, gained, tiles, rates)
+    return _card(run, pair, comparison, gate, gained, tiles, rates)
 
 
-def _of_requests(run: Snapshot, pair: Pair, found: Comparison, _: Gate | None) -> Card:
+def _of_requests(run: Snapshot, pair: Pair, comparison: Comparison) -> Card:
     """Where the arms keep numbers in different formats, nobody has read what that costs in quality."""
     a, b = run.batch_summaries.values()
     gate = None
-    if changes_format(*(run.planned(name).planned for name in run.arms)):
+    if format_axes(*(run.planned(name).planned for name in run.arms)):
         gate = Gate("random" if run.request.model.startswith("random:") else "unread")
-    gained, apart, same = "", pair.differences, run.same_tokens()
-    if found.outcome in ("a_faster", "b_faster") and a.useful_tokens_s and b.useful_tokens_s:
+    gained, differences, same = "", pair.differences, run.same_tokens()
+    if comparison.outcome in ("a_faster", "b_faster") and a.useful_tokens_s and b.useful_tokens_s:
         more = b.useful_tokens_s - a.useful_tokens_s
         gained = f"serves {three(abs(more))} {USEFUL} {'more' if more > 0 else 'fewer'}"
     peak_a, peak_b = (arm.peak_memory_bytes for arm in run.arms.values())
     tiles = [
-        _tile("Useful tokens", _of("tok/s"), a.useful_tokens_s, b.useful_tokens_s, apart.get("useful")),
-        _tile("Goodput", _of("req/s"), a.goodput_s, b.goodput_s, apart.get("goodput")),
-        _tile("First token, median", seconds_text, a.ttft.median_s, b.ttft.median_s, apart.get("ttft")),
+        _tile("Useful tokens", _in("tok/s"), a.useful_tokens_s, b.useful_tokens_s, differences.get("useful")),
+        _tile("Goodput", _in("req/s"), a.goodput_s, b.goodput_s, differences.get("goodput")),
+        _tile("First token, median", seconds_text, a.ttft.median_s, b.ttft.median_s, differences.get("ttft")),
         _tile("Peak memory", bytes_text, peak_a, peak_b, None),
         CardTile("Same tokens", "n/a" if same is None else f"{same} of {compared(run)}", "", "requests", ""),
     ]
-    card = _card(run, pair, found, gate, gained, tiles, [a.useful_tokens_s, b.useful_tokens_s])
-    unread = gate is not None and gate.state == "unread" and found.decided and card.tone == "open"
+    card = _card(run, pair, comparison, gate, gained, tiles, [a.useful_tokens_s, b.useful_tokens_s])
+    unread = gate is not None and gate.state == "unread" and comparison.decided and card.tone == "open"
     return msgspec.structs.replace(card, next=None) if unread else card
 
 
 def _card(
     run: Snapshot,
     pair: Pair,
-    found: Comparison,
+    comparison: Comparison,
     gate: Gate | None,
     gained: str,
     tiles: Sequence[CardTile | None],
     tokens_per_s: Sequence[float | None],
 ) -> Card:
-    """A card, from what a run of one prompt and one of many requests say of it. `gained`: in speed."""
-    head = headline(found, pair.names, serves=run.request.traffic is not None)
-    tone, recommendation = _recommendation(run, found, pair, gate)
+    """The card of a run of either kind. `gained`: what B gains in speed, in words."""
+    head = headline(comparison, pair.names, serves=run.request.traffic is not None)
+    tone, recommendation = _recommendation(run, comparison, pair, gate)
     return Card(
         head.lead,
         head.figure,
         head.tail,
-        found.ratio,
-        found.low,
-        found.high,
+        comparison.ratio,
+        comparison.low,
+        comparison.high,
         run.pair_ratios,
-        _ends(head, found),
+        _ends(head, comparison),
         dict(pair.names),
-        found.decided,
+        comparison.decided,
         recommendation,
         tone,
         _reason(run, gained, pair.memory, _quality_sentence(run, gate)),
-        _confidence(run, found),
+        _confidence(run, comparison),
         [tile for tile in tiles if tile is not None],
         _next(run, tone, pair.names),
         _cost(run, pair.names, tokens_per_s),
     )
 
 
-def _recommendation(run: Snapshot, found: Comparison, pair: Pair, gate: Gate | None) -> tuple[Tone, str]:
+def _recommendation(run: Snapshot, comparison: Comparison, pair: Pair, gate: Gate | None) -> tuple[Tone, str]:
     """One of a few recommendations, and its tone."""
     if run.equal_arms:
         return "open", "The arms are equal"
-    if not found.decided:
-        disturbed = any(arm.interference for arm in run.arms.values()) or _varies(run) > NOISY_CV
-        over = run.ended and found.outcome == "undecided"
+    if not comparison.decided:
+        disturbed = any(arm.interference for arm in run.arms.values()) or _run_cv(run) > NOISY_CV
+        over = run.ended and comparison.outcome == "undecided"
         return ("caution", "Do not rely on it") if over and disturbed else ("open", "Not decided yet")
     if gate_text(gate).missed:
         return "bad", "Not worth it here: it writes worse"
-    faster = found.outcome == "b_faster"
+    faster = comparison.outcome == "b_faster"
     smaller = any(size is not None and size.change("B") < 0 for size in (pair.memory, pair.kv))
     if (faster or smaller) and gate is not None and gate.state == "unread":
         return "open", "Not decided yet: quality was not read"
@@ -178,17 +180,17 @@ def _recommendation(run: Snapshot, found: Comparison, pair: Pair, gate: Gate | N
         return "good", "\u2713 Worth it on this machine"
     if smaller:
         return "good", "\u2713 Worth it for memory"
-    if found.outcome == "a_faster":
+    if comparison.outcome == "a_faster":
         return "bad", "Not worth it here: it is slower"
     return "open", "Not worth it here: it changes nothing"
 
 
 def _reason(run: Snapshot, gained: str, memory: Bytes | None, quality: str) -> str:
-    """What it saves and what it costs, in at most two sentences. `gained`: in speed, "" for nothing."""
+    """What B saves and what it costs, in at most two sentences. `gained`: in speed, "" for nothing."""
     change = memory.change("B") if memory is not None and not run.equal_arms else 0.0
-    took = f"takes {less_or_more(change)} {'the ' if change >= 1 else ''}memory" if change else ""
-    parts = [part for part in (gained, took) if part]
-    return " ".join(filter(None, [f"It {' and '.join(parts)}." if parts else "", quality]))
+    takes = f"takes {less_or_more(change)} {'the ' if change >= 1 else ''}memory" if change else ""
+    clauses = " and ".join(filter(None, [gained, takes]))
+    return " ".join(filter(None, [f"It {clauses}." if clauses else "", quality]))
 
 
 def _cost(run: Snapshot, names: Mapping[str, str], tokens_per_s: Sequence[float | None]) -> str:
@@ -215,35 +217,41 @@ def _quality_sentence(run: Snapshot, gate: Gate | None) -> str:
     if gate.state == "unread":
         where = "" if run.request.traffic is None else " Compare reads it."
         return "" if not run.ended else f"What it costs in quality was not read.{where}"
-    cost = {"none": "bit for bit the same", "rounding": "numerically the same"}.get(cost_of(gate.difference))  # type: ignore[arg-type]
-    return f"What it predicts is {cost}." if cost else f"It has {agreement(gate)}."
+    assert gate.difference is not None
+    match cost_of(gate.difference):
+        case "none":
+            return "What it predicts is bit for bit the same."
+        case "rounding":
+            return "What it predicts is numerically the same."
+        case _:
+            return f"It has {agreement(gate)}."
 
 
-def _confidence(run: Snapshot, found: Comparison) -> str:
+def _confidence(run: Snapshot, comparison: Comparison) -> str:
     """How many pairs it took, and the weakest fact about them."""
-    pairs, ratios = f"{found.pairs} pair{'s' * (found.pairs != 1)}", run.pair_ratios
-    if found.low is None or found.high is None:
+    ratio, low, high = comparison.ratio, comparison.low, comparison.high
+    if low is None or high is None:
         return "One pair has no interval yet." if not run.ended else "One pair of runs has no interval."
-    said = f"{'Decided' if found.decided else 'Not decided'} after {pairs}."
-    disturbed = next((mark.text for arm in run.arms.values() for _, mark in arm.interference), "")
-    if disturbed:
-        weakest = f"Meanwhile: {disturbed}."
-    elif (varies := _varies(run)) > NOISY_CV:
-        weakest = f"Runs of one arm vary by {varies:.0%}."
-    elif found.outcome in ("a_faster", "b_faster"):
-        worst = min(ratios) if found.outcome == "b_faster" else 1 / max(ratios)
+    pairs = f"{comparison.pairs} pair{'s' * (comparison.pairs != 1)}"
+    disturbance = next((mark.text for arm in run.arms.values() for _, mark in arm.interference), "")
+    if disturbance:
+        weakest = f"Meanwhile: {disturbance}."
+    elif (run_cv := _run_cv(run)) > NOISY_CV:
+        weakest = f"Runs of one arm vary by {run_cv:.0%}."
+    elif comparison.outcome in ("a_faster", "b_faster"):
+        worst = min(run.pair_ratios) if comparison.outcome == "b_faster" else 1 / max(run.pair_ratios)
         shown = times(worst) if worst >= TIMES_FROM else f"{worst:.2f}\u00d7"
         weakest = f"No pair below {shown}."
-    elif not found.bounded:
+    elif not comparison.bounded:
         weakest = "The pairs differ too much from each other."
     else:
-        half = max(found.high / found.ratio, found.ratio / found.low, 1.01) - 1
+        half = max(high / ratio, ratio / low, 1.01) - 1
         weakest = f"Differences above {half:.0%} would have been seen."
-    return f"{said} {weakest}"
+    return f"{'Decided' if comparison.decided else 'Not decided'} after {pairs}. {weakest}"
 
 
-def _varies(run: Snapshot) -> float:
-    """By how much the runs of one arm vary, of the arm that varies more."""
+def _run_cv(run: Snapshot) -> float:
+    """Coefficient of variation between the runs of one arm, of the arm that varies more."""
     if run.request.traffic is not None:
         return max(variation(list(run.useful_rates(name).values())) or 0.0 for name in run.arms)
     return max(run.summary(name).run_cv or 0.0 for name in run.arms)
@@ -263,20 +271,24 @@ def _next(run: Snapshot, tone: Tone, names: Mapping[str, str]) -> Next | None:
 # --- tiles ----------------------------------------------------------------------------------------
 
 
-def _of(unit: str) -> Callable[[float], tuple[str, str]]:
+def _in(unit: str) -> Callable[[float], tuple[str, str]]:
     return lambda value: (three(value), unit)
 
 
 def _tile(
-    title: str, words: Callable[[float], tuple[str, str]], a: float | None, b: float | None, apart: Difference | None
+    title: str,
+    words: Callable[[float], tuple[str, str]],
+    a: float | None,
+    b: float | None,
+    difference: Difference | None,
 ) -> CardTile | None:
-    """Both values in the unit of the larger one."""
+    """Both values in the unit of the larger one; None where one is not known. `words`: a number as (value, unit)."""
     if a is None or b is None or not max(a, b):
         return None
     shown, unit = words(max(a, b))
     scale = max(a, b) / float(shown.replace(",", ""))
     of_a, of_b = (shown if value == max(a, b) else three(value / scale) for value in (a, b))
-    return CardTile(title, of_a, of_b, unit, apart.text if apart else "")
+    return CardTile(title, of_a, of_b, unit, difference.text if difference else "")
 
 
 def _quality_tile(run: Snapshot, gate: Gate | None) -> CardTile:
@@ -286,27 +298,25 @@ def _quality_tile(run: Snapshot, gate: Gate | None) -> CardTile:
         return CardTile(title, "100" if same else "\u2013", "", "%" if same else "", "the same text" if same else "")
     if gate.state == "random":
         return CardTile(title, "unknown", "", "", "the weights are random")
-    found = gate.difference
-    if found is None:
+    if gate.difference is None:
         return CardTile(title, "not read" if run.ended else "\u2013", "", "", "")
-    shown = share_text(found.top1_agreement)
-    cost = {"none": "bit for bit", "rounding": "numerically the same"}.get(cost_of(found), f"{cost_of(found)} cost")
-    where = f"of {gate.positions:,} places{', your text' if gate.own else ''}"
-    return CardTile(title, shown[:-1], "", "%", f"{where}: {cost}")
+    where, cost = f"of {gate.positions:,} places{', your text' if gate.own else ''}", cost_text(gate)
+    percent = share_text(gate.difference.top1_agreement).removesuffix("%")
+    return CardTile(title, percent, "", "%", f"{where}: {cost}" if cost else where)
 
 
-def _ends(head: Headline, found: Comparison) -> str:
+def _ends(head: Headline, comparison: Comparison) -> str:
     """The interval in words."""
     if head.ends:
-        return f"{head.ends} ({found.confidence:.0%})"
-    return "the pairs differ too much to bound it" if found.low is not None else ""
+        return f"{head.ends} ({comparison.confidence:.0%})"
+    return "the pairs differ too much to bound it" if comparison.low is not None else ""
 
 
 # --- the figure beside each chart of a slide --------------------------------------------------------
 
 
 class SlideFigure(msgspec.Struct, frozen=True):
-    """A figure inside its sentence: `lead` before it, `tail` behind it."""
+    """A figure within its sentence: `lead` before it, `tail` after it."""
 
     lead: str
     figure: str
@@ -317,14 +327,16 @@ def slide_figures(run: Snapshot, card: Card | None, pair: Pair | None) -> dict[s
     """By the key of a chart; of memory and KV cache only where they differ."""
     if card is None or pair is None:
         name = next(iter(run.arms))
-        one, alone = run.summary(name), dict[str, SlideFigure]()
-        if one.latency_mean_s is not None:
-            alone["latency"] = SlideFigure("", joined(one.latency_mean_s), f"a {step_word(run.unit)} in arm {name}")
-        if one.kv_bytes:
-            size, unit = bytes_text(one.kv_bytes)
-            alone["kv"] = SlideFigure("", size, f"{unit} of KV cache in arm {name}")
-        return alone
-    found = {"latency": SlideFigure(card.lead, card.figure, card.tail)}
+        summary, figures = run.summary(name), dict[str, SlideFigure]()
+        if summary.latency_mean_s is not None:
+            figures["latency"] = SlideFigure(
+                "", joined(summary.latency_mean_s), f"a {step_word(run.unit)} in arm {name}"
+            )
+        if summary.kv_bytes:
+            size, unit = bytes_text(summary.kv_bytes)
+            figures["kv"] = SlideFigure("", size, f"{unit} of KV cache in arm {name}")
+        return figures
+    figures = {"latency": SlideFigure(card.lead, card.figure, card.tail)}
     for key, what, sizes in (("memory", "memory", pair.memory), ("kv", "KV cache", pair.kv)):
         change = 0.0 if sizes is None or run.equal_arms else sizes.change("B")
         if sizes is None or not change:
@@ -332,5 +344,5 @@ def slide_figures(run: Snapshot, card: Card | None, pair: Pair | None) -> dict[s
         smaller, larger = ("B", "A") if change < 0 else ("A", "B")
         share, _, less = less_or_more(sizes.change(smaller)).partition(" ")
         lead = capitalized(f"{card.names[smaller]} takes")
-        found[key] = SlideFigure(lead, share, f"{less} {what} than {card.names[larger]}")
-    return found
+        figures[key] = SlideFigure(lead, share, f"{less} {what} than {card.names[larger]}")
+    return figures

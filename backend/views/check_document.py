@@ -17,8 +17,7 @@ from tokendyno.backend.units import bytes_text, seconds_text
 
 
 class PredictedBytes(msgspec.Struct, frozen=True):
-    """Predicted memory of an arm; `total` is the peak of the whole run, which may differ by `margin` percent: 0 where
-    none is stated."""
+    """Predicted memory of an arm; `total` is the peak of the whole run, to within `margin` percent (0: not stated)."""
 
     weights: int
     kv: int
@@ -65,13 +64,13 @@ class CheckDocument(msgspec.Struct, frozen=True):
     def summary(self) -> str:
         """Whether and where it would run, what it then needs, and what else happens, with each fix."""
         needed, free = (" ".join(bytes_text(size)) for size in (self.needed_bytes, self.free_bytes))
-        found = f"would {'run' if self.runnable else 'be refused'} on {self.where}, {needed} predicted of {free} free"
-        found += f", at least {self.bound.words}." if self.bound else "."
+        summary = f"would {'run' if self.runnable else 'be refused'} on {self.where}, {needed} predicted of {free} free"
+        summary += f", at least {self.bound.words}." if self.bound else "."
         for verdict in self.verdicts:
             if verdict.level in ("blocked", "fallback"):
                 fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
-                found += f" {verdict.reason}" + (f" Set {fix}." if fix else "")
-        return found
+                summary += f" {verdict.reason}" + (f" Set {fix}." if fix else "")
+        return summary
 
     @property
     def where(self) -> str:

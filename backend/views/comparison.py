@@ -16,7 +16,7 @@ from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.batch_summary import BatchSummary
 from tokendyno.backend.runs.records import OfRun
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.runs.summary import Comparison
+from tokendyno.backend.runs.summary import Comparison, Summary
 from tokendyno.backend.units import three, times
 
 ABOUT_SAME = 0.01
@@ -53,23 +53,23 @@ class Headline(NamedTuple):
     @property
     def text(self) -> str:
         """In one line."""
-        said = f"{self.lead}{'' if self.tail else ':'} {self.figure} {self.tail}".strip()
-        return f"{said} ({self.ends})" if self.ends else said
+        sentence = f"{self.lead}{'' if self.tail else ':'} {self.figure} {self.tail}".strip()
+        return f"{sentence} ({self.ends})" if self.ends else sentence
 
 
 class Bytes(NamedTuple):
-    """The same figure of arm A and of arm B, in bytes, and the share by which it may differ without meaning."""
+    """The same figure of arm A and of arm B, in bytes, and the share by which both may differ by chance."""
 
     a: int
     b: int
     noise: float
 
-    def change(self, other: str) -> float:
-        """What arm `other` ("A" or "B") takes more than its rival, as a share; 0.0 within the noise."""
+    def change(self, name: str) -> float:
+        """By what share arm `name` ("A" or "B") takes more than the other one; 0.0 within the noise."""
         change = self.b / self.a - 1
         if abs(change) < self.noise:
             return 0.0
-        return change if other == "B" else self.a / self.b - 1
+        return change if name == "B" else self.a / self.b - 1
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -83,13 +83,13 @@ class Difference(msgspec.Struct, frozen=True):
 class Pair:
     """Two arms of a run against each other, as far as they are.
 
-    found        the comparison, None until both have ended a run
+    comparison   of their speed, None until both have ended a run
     names        by letter, for the middle of a sentence
-    memory, kv   bytes, None where one is not known
+    memory, kv   bytes, None where one is not known; of the KV caches also where one text is longer
     differences  by the key of the tile
     """
 
-    found: Comparison | None
+    comparison: Comparison | None
     names: Mapping[str, str]
     memory: Bytes | None
     kv: Bytes | None
@@ -103,10 +103,15 @@ def pair_of(run: Snapshot) -> Pair | None:
     if run.request.traffic is None:
         a, b = (run.summary(name) for name in run.arms)
         memory = bytes_of([a.peak_memory_bytes, b.peak_memory_bytes], memory_noise(run))
-        kv = bytes_of([a.kv_bytes, b.kv_bytes], SAME_BYTES)
+        kv = bytes_of(_kv_sizes(a, b), SAME_BYTES)
     else:
         memory, kv = bytes_of([arm.peak_memory_bytes for arm in run.arms.values()], memory_noise(run)), None
     return Pair(run.comparison(), arm_names(run), memory, kv, differences(run))
+
+
+def _kv_sizes(a: Summary, b: Summary) -> tuple[int | None, int | None]:
+    """Bytes of both KV caches; None after texts of different lengths: the longer one takes more for that alone."""
+    return (a.kv_bytes, b.kv_bytes) if a.tokens == b.tokens else (None, None)
 
 
 def memory_noise(run: Snapshot) -> float:
@@ -115,7 +120,7 @@ def memory_noise(run: Snapshot) -> float:
 
 
 def bytes_of(sizes: Sequence[int | None], noise: float) -> Bytes | None:
-    """The pair, or None where one is not known."""
+    """The sizes of both arms; None where one is not known."""
     a, b = sizes
     return Bytes(a, b, noise) if a and b else None
 
@@ -123,12 +128,13 @@ def bytes_of(sizes: Sequence[int | None], noise: float) -> Bytes | None:
 # --- the headline -----------------------------------------------------------------------------------
 
 
-def headline(found: Comparison, names: Mapping[str, str] = LETTERS, serves: bool = False) -> Headline:
+def headline(comparison: Comparison, names: Mapping[str, str], serves: bool = False) -> Headline:
     """How fast B is against A: from `TIMES_FROM` on as a factor, else in percent. `serves`: many requests."""
     a, b = names["A"], names["B"]
-    ends = range_text(found.low, found.high) if found.bounded and found.low and found.high else ""
-    shown = times(found.ratio)
-    match found.outcome:
+    ratio, low, high = comparison.ratio, comparison.low, comparison.high
+    ends = range_text(low, high) if comparison.bounded and low and high else ""
+    shown = times(ratio)
+    match comparison.outcome:
         case "no_difference":
             what = USEFUL if serves else "speed"
             return Headline(f"No difference in {what} between {b} and {a}", shown, "", ends)
@@ -136,26 +142,26 @@ def headline(found: Comparison, names: Mapping[str, str] = LETTERS, serves: bool
             may = f"serve more or fewer {USEFUL}" if serves else "be faster or slower"
             return Headline(f"Not decided: {b} may {may} than {a}", shown, "", ends)
         case "unknown":
-            ahead = "as fast" if abs(found.ratio - 1) < ABOUT_SAME else "ahead" if found.ratio > 1 else "behind"
+            ahead = "as fast" if abs(ratio - 1) < ABOUT_SAME else "ahead" if ratio > 1 else "behind"
             return Headline(capitalized(f"{b} is {ahead} in the first pair"), shown)
-    assert found.low is not None and found.high is not None
-    slower, verb = found.outcome == "a_faster", "serves" if serves else "takes"
-    if max(found.ratio, 1 / found.ratio) < TIMES_FROM or (serves and slower):
-        ratios = (found.ratio, found.low, found.high)
-        middle, *both = _percents([abs(value - 1 if serves else 1 - 1 / value) for value in ratios])
+    assert low is not None and high is not None
+    slower, verb = comparison.outcome == "a_faster", "serves" if serves else "takes"
+    if max(ratio, 1 / ratio) < TIMES_FROM or (serves and slower):
+        percent, *both = _percents([abs(value - 1 if serves else 1 - 1 / value) for value in (ratio, low, high)])
         what = f"{'fewer' if slower else 'more'} {USEFUL}" if serves else f"{'more' if slower else 'less'} time"
-        range_of = " to ".join(sorted(both, key=_number))
-        return Headline(capitalized(f"{b} {verb}"), middle, f"{what} than {a}", range_of)
-    ratio, low, high = found.ratio, found.low, found.high
+        return Headline(capitalized(f"{b} {verb}"), percent, f"{what} than {a}", " to ".join(sorted(both, key=_number)))
     if slower:
         ratio, low, high = 1 / ratio, 1 / high, 1 / low
     what = f"the {USEFUL} of" if serves else "the time of" if slower else "as fast as"
     verb = verb if serves or slower else "is"
-    return Headline(capitalized(f"{b} {verb}"), _between(ratio, low, high), f"{what} {a}", range_text(low, high))
+    shown = times(ratio)
+    if times(low) == times(high):  # the ratio has as many digits as its interval
+        shown = f"{ratio:.2f}\u00d7" if ratio < 10 else f"{three(ratio)}\u00d7"
+    return Headline(capitalized(f"{b} {verb}"), shown, f"{what} {a}", range_text(low, high))
 
 
 def less_or_more(change: float) -> str:
-    """A share as "13% less", or from twice on "2.6\u00d7". "" for none that is worth a word."""
+    """A change by a share as "13% less", from twice as much on as "2.6\u00d7"; "" where it is shown as 0%."""
     if change >= 1:
         return times(1 + change)
     shown = f"{abs(change):.1%}" if abs(change) < 0.01 else f"{abs(change):.0%}"
@@ -164,31 +170,24 @@ def less_or_more(change: float) -> str:
 
 def range_text(low: float, high: float) -> str:
     """Both ends of an interval of ratios, with as many digits as tell them apart."""
-    short = [times(low)[:-1], times(high)[:-1]]
-    if short[0] == short[1] or high - low < CLOSE:
-        short = [f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (low, high)]
-    return " to ".join(short)
-
-
-def _between(ratio: float, low: float, high: float) -> str:
-    """The ratio with as many digits as its interval."""
-    return (
-        times(ratio) if times(low) != times(high) else f"{ratio:.2f}\u00d7" if ratio < 10 else f"{three(ratio)}\u00d7"
-    )
+    ends = [times(low)[:-1], times(high)[:-1]]
+    if ends[0] == ends[1] or high - low < CLOSE:
+        ends = [f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (low, high)]
+    return " to ".join(ends)
 
 
 def _percents(shares: Sequence[float]) -> list[str]:
-    """The first one and both ends, with as few digits as tell the ends apart and from nothing."""
-    shown: list[str] = []
-    for places in (0, 1, 2):
-        shown = [f"{100 * share:.{places}f}%" for share in shares]
-        if shown[1] != shown[2] and min(_number(one) for one in shown) > 0:
+    """A value and both ends of its interval, with as few decimals as tell the ends apart, and all from 0%."""
+    percents: list[str] = []
+    for decimals in (0, 1, 2):
+        percents = [f"{100 * share:.{decimals}f}%" for share in shares]
+        if percents[1] != percents[2] and min(map(_number, percents)) > 0:
             break
-    return shown
+    return percents
 
 
-def _number(shown: str) -> float:
-    return float(shown.removesuffix("%"))
+def _number(percent: str) -> float:
+    return float(percent.removesuffix("%"))
 
 
 # --- the difference in each figure ------------------------------------------------------------------
@@ -197,14 +196,14 @@ Interval = tuple[float, float]
 
 
 def differences(run: Snapshot) -> Mapping[str, Difference]:
-    """By the key of the tile, once both arms have ended a run. Of one prompt only once all is over: before, they are
-    not at the same token. Times per token and rates differ by the ratio of the verdict. Of equal arms neither is
-    better in anything."""
+    """By the key of the tile, once both arms have ended a run. Of one prompt only once the whole run is over: before,
+    they are not at the same token. Times per token and rates differ by the ratio of the verdict. Of equal arms neither
+    is better in anything."""
     if len(run.arms) != 2 or not all(arm.completed(0) for arm in run.arms.values()):
         return {}
     if run.request.traffic is not None:
-        one, other = run.batch_summaries.values()
-        return _of_requests(one, other, run.comparison())
+        batch_a, batch_b = run.batch_summaries.values()
+        return _of_requests(batch_a, batch_b, run.comparison())
     if not run.ended:
         return {}
     a, b = (run.summary(name) for name in run.arms)
@@ -214,15 +213,15 @@ def differences(run: Snapshot) -> Mapping[str, Difference]:
     noise = equal or outcome in ("no_difference", "undecided")
     sooner = "" if equal else _apart(a.ttft_interval_s, b.ttft_interval_s)
     known = a.ttft_interval_s is not None and b.ttft_interval_s is not None
-    found = {
+    by_key = {
         "ttft": _of(a.ttft_s, b.ttft_s, sooner, equal or (known and not sooner)),
         "latency": _of(ratio, 1.0, faster, noise),
         "rate": _of(1.0, ratio, faster, noise),
         "share": _of(a.roofline_share, b.roofline_share, "", noise),
         "memory": _bytes(a.peak_memory_bytes, b.peak_memory_bytes, memory_noise(run), equal),
-        "kv": _bytes(a.kv_bytes, b.kv_bytes, SAME_BYTES, equal),
+        "kv": _bytes(*_kv_sizes(a, b), SAME_BYTES, equal),
     }
-    return {key: difference for key, difference in found.items() if difference is not None}
+    return {key: difference for key, difference in by_key.items() if difference is not None}
 
 
 def _of(a: float | None, b: float | None, better: str, noise: bool) -> Difference | None:
@@ -235,14 +234,14 @@ def _of(a: float | None, b: float | None, better: str, noise: bool) -> Differenc
 
 
 def _bytes(a: int | None, b: int | None, noise: float, equal: bool) -> Difference | None:
-    pair = bytes_of([a, b], noise)
-    if pair is None:
+    sizes = bytes_of([a, b], noise)
+    if sizes is None:
         return None
-    change = pair.change("B")
+    change = sizes.change("B")
     if not change:
         return Difference("B the same")
     better = "B" if change < 0 else "A"
-    text = _than(better, less_or_more(pair.change(better)))
+    text = _than(better, less_or_more(sizes.change(better)))
     return Difference(f"{text}, within noise") if equal else Difference(text, better)
 
 
@@ -252,7 +251,7 @@ def _than(arm: str, text: str) -> str:
 
 
 def _apart(a: Interval | None, b: Interval | None) -> str:
-    """Which arm takes less time: "" if the intervals of both overlap, or are not known."""
+    """The arm that takes less time; "" where the intervals of both overlap, or one is not known."""
     if a is None or b is None:
         return ""
     return "B" if b[1] < a[0] else "A" if a[1] < b[0] else ""
@@ -269,20 +268,20 @@ def _of_requests(a: BatchSummary, b: BatchSummary, compared: Comparison | None) 
         "goodput": (a.goodput_s, b.goodput_s),
         "busy": (a.busy_share, b.busy_share),
     }
-    found = {}
-    for key, (one, other) in pairs.items():
-        if one and other is not None:
-            text = less_or_more(other / one - 1)
-            better = "B" if key == "busy" and text and other > one else ahead if key == "useful" else ""
-            found[key] = Difference(f"B {text}" if text else "B the same", better)
-    return found
+    by_key = {}
+    for key, (of_a, of_b) in pairs.items():
+        if of_a and of_b is not None:
+            text = less_or_more(of_b / of_a - 1)
+            better = "B" if key == "busy" and text and of_b > of_a else ahead if key == "useful" else ""
+            by_key[key] = Difference(f"B {text}" if text else "B the same", better)
+    return by_key
 
 
 # --- what the arms are called, never by more than a few words ---------------------------------------
 
 NAMED_BY_CHOICE = ("dtype", "parallel")
 MOST_AXES = 2
-"""Arms that differ in more axes, and are no presets, are called by their letters."""
+"""Arms that differ in more axes and are no presets are called by their letters."""
 
 
 def arm_names(run: OfRun) -> dict[str, str]:
@@ -305,9 +304,9 @@ def capitalized(text: str) -> str:
 
 
 def _preset(arm: ArmRequest) -> str:
-    known = sorted(arm_presets(), key=lambda one: (one.name != arm.preset, one.bundle))
-    found = next((one for one in known if one.name == arm.preset or one.choices == arm.choices), None)
-    return lowered(found.title) if found is not None else ""
+    presets = sorted(arm_presets(), key=lambda preset: (preset.name != arm.preset, preset.bundle))
+    same = (preset for preset in presets if preset.name == arm.preset or preset.choices == arm.choices)
+    return next((lowered(preset.title) for preset in same), "")
 
 
 def lowered(title: str) -> str:
@@ -319,19 +318,16 @@ def lowered(title: str) -> str:
 def _differing(a: ArmRequest, b: ArmRequest) -> dict[str, str]:
     """By the choices in which they differ; an arm that has none but defaults there is "the same without it"."""
 
-    def choice(arm: ArmRequest, one: Optimization) -> str:
-        return arm.choices.get(one.name, one.default)
+    def choice(arm: ArmRequest, axis: Optimization) -> str:
+        return arm.choices.get(axis.name, axis.default)
 
-    apart = [one for one in all_axes() if choice(a, one) != choice(b, one)]
-    if not 0 < len(apart) <= MOST_AXES:
+    axes = [axis for axis in all_axes() if choice(a, axis) != choice(b, axis)]
+    if not 0 < len(axes) <= MOST_AXES:
         return {a.name: "", b.name: ""}
-    by_default = {arm.name: all(choice(arm, one) in (one.default, one.off) for one in apart) for arm in (a, b)}
-    names = {}
-    for arm in (a, b):
-        words = [_choice_name(one, choice(arm, one)) for one in apart]
-        names[arm.name] = (
-            "the same without it" if by_default[arm.name] and not all(by_default.values()) else ", ".join(words)
-        )
+    plain = {arm.name: all(choice(arm, axis) in (axis.default, axis.off) for axis in axes) for arm in (a, b)}
+    names = {arm.name: ", ".join(_choice_name(axis, choice(arm, axis)) for axis in axes) for arm in (a, b)}
+    if not all(plain.values()):
+        names |= {name: "the same without it" for name in names if plain[name]}
     return names
 
 

@@ -12,7 +12,7 @@ from tokendyno.backend.runs.summary import MIN_ENERGY_S, NOISY_CV, Summary
 from tokendyno.backend.units import bytes_text, three
 from tokendyno.backend.views.phases import PHASE_TITLES
 from tokendyno.backend.views.tiles import (
-    Pair,
+    Figure,
     Tile,
     batch_details,
     in_bytes,
@@ -31,7 +31,7 @@ _WARM_UP: tuple[PhaseName, ...] = ("compile", "warmup")
 
 
 def detail_rows(run: Snapshot, name: str) -> list[Tile]:
-    """What stands behind the tiles of an arm of any run, once it has ended one."""
+    """The rows behind the tiles of an arm of any run, once it has completed a repeat."""
     arm = run.arms[name]
     if not arm.finishes:
         return []
@@ -56,16 +56,16 @@ def detail_rows(run: Snapshot, name: str) -> list[Tile]:
 
 def _rank_rows(ranks: list[RankMemory]) -> list[Tile]:
     """Memory of each rank, where several run the model, or of each device over which its layers are spread."""
-    found = []
+    rows = []
     for i, rank in enumerate(ranks):
         peak, weights, kv = (bytes_text(size) for size in (rank.peak_bytes, rank.weight_bytes, rank.kv_bytes))
         note = f"weights {' '.join(weights)}, KV cache {' '.join(kv)}"
-        found.append(Tile(f"rank-{i}", f"Peak memory of {rank.of} {i}", *peak, note))
-    return found
+        rows.append(Tile(f"rank-{i}", f"Peak memory of {rank.of} {i}", *peak, note))
+    return rows
 
 
 def details(
-    s: Summary,
+    summary: Summary,
     counts: RunCounts,
     phases_s: PhaseSeconds,
     device: str,
@@ -74,15 +74,25 @@ def details(
 ) -> list[Tile]:
     """Detail rows. `counts` come from the last repeat; GPU rows are omitted on a CPU."""
     what = "token" if unit == "token" else "sequence"
-    energy = of_unit(s.energy_per_token_j, "J")
+    energy = of_unit(summary.energy_per_token_j, "J")
     need = f"needs a GPU energy counter and {MIN_ENERGY_S:.0f} s"
     rows = [
-        tile("latency_median", f"Time per {step_word(unit)}, median", in_seconds(s.latency_median_s), "over all steps"),
-        percentile_tile("p90", "Latency", 0.90, s.latency_p90_s, "steps"),
-        percentile_tile("p99", "Latency", 0.99, s.latency_p99_s, "steps"),
-        tile("stdev", "Standard deviation of step latency", in_seconds(s.latency_stdev_s), _scatter(s.latency_cv)),
-        interval_tile(s, unit),
-        tile("run_cv", "Variation between runs", in_percent(s.run_cv), _noisy(s.run_cv)),
+        tile(
+            "latency_median",
+            f"Time per {step_word(unit)}, median",
+            in_seconds(summary.latency_median_s),
+            "over all steps",
+        ),
+        percentile_tile("p90", "Latency", 0.90, summary.latency_p90_s, "steps"),
+        percentile_tile("p99", "Latency", 0.99, summary.latency_p99_s, "steps"),
+        tile(
+            "stdev",
+            "Standard deviation of step latency",
+            in_seconds(summary.latency_stdev_s),
+            _scatter(summary.latency_cv),
+        ),
+        interval_tile(summary, unit),
+        tile("run_cv", "Variation between runs", in_percent(summary.run_cv), _noisy(summary.run_cv)),
         _setup(phases_s),
         _warm_up(counts, phases_s, unit),
         *_first_use(counts),
@@ -90,17 +100,17 @@ def details(
         tile("energy", f"Energy per {what}", energy, "of the whole GPU" if energy else need),
     ]
     if device == "cuda":
-        rows += _gpu_rows(s, counts)
+        rows += _gpu_rows(summary, counts)
     contention = of_unit(counts.machine.cpu_others_cores, "cores")
     return [*rows, tile("others", "CPU used by other programs", contention, "mean over the run")]
 
 
-def _gpu_rows(s: Summary, counts: RunCounts) -> list[Tile]:
+def _gpu_rows(summary: Summary, counts: RunCounts) -> list[Tile]:
     machine, low_mhz = counts.machine, counts.machine.sm_clock_low_mhz
     lowest = f"lowest {three(low_mhz)} MHz" if low_mhz is not None else ""
     counted = "tensors, counted by PyTorch's allocator"
     return [
-        tile("busy", "GPU busy", in_percent(s.gpu_busy_share), "launch-bound" if s.launch_bound else ""),
+        tile("busy", "GPU busy", in_percent(summary.gpu_busy_share), "launch-bound" if summary.launch_bound else ""),
         tile("allocator", "Peak allocated memory", in_bytes(counts.memory.allocator_peak_bytes), counted),
         tile("allocator_now", "Allocated memory after the run", in_bytes(counts.memory.allocator_now_bytes), counted),
         tile("clock", "GPU clock", of_unit(machine.sm_clock_mhz, "MHz"), lowest),
@@ -123,20 +133,20 @@ def _load_rows(loaded: Loaded | None) -> list[Tile]:
     ]
 
 
-def _roofline_row(s: Summary, work: str, note: str, unit: Unit) -> Tile:
+def _roofline_row(summary: Summary, work: str, note: str, unit: Unit) -> Tile:
     """The least time of the middle step of a run, and what it consists of."""
     work = f"{work} at {note}" if work else note
-    return tile("floor", f"Roofline bound per {step_word(unit)}, mid-run", in_seconds(s.roofline_s), work)
+    return tile("floor", f"Roofline bound per {step_word(unit)}, mid-run", in_seconds(summary.roofline_s), work)
 
 
-def interval_tile(s: Summary, unit: Unit) -> Tile:
+def interval_tile(summary: Summary, unit: Unit) -> Tile:
     """The mean time of a step as an interval, both bounds in one unit."""
     title = f"Time per {step_word(unit)}, mean, 95% interval"
-    if s.latency_interval_s is None:
+    if summary.latency_interval_s is None:
         return tile("interval", title, None, "needs 2 runs")
-    scale, scaled = (1.0, "s") if s.latency_interval_s[1] >= 1 else (1e3, "ms")
-    bounds = " to ".join(three(scale * bound) for bound in s.latency_interval_s)
-    return tile("interval", title, (bounds, scaled), f"over {s.runs} runs")
+    scale, scaled = (1.0, "s") if summary.latency_interval_s[1] >= 1 else (1e3, "ms")
+    bounds = " to ".join(three(scale * bound) for bound in summary.latency_interval_s)
+    return tile("interval", title, (bounds, scaled), f"over {summary.runs} runs")
 
 
 def _setup(phases_s: PhaseSeconds) -> Tile:
@@ -147,17 +157,17 @@ def _setup(phases_s: PhaseSeconds) -> Tile:
 
 
 def _warm_up(counts: RunCounts, phases_s: PhaseSeconds, unit: Unit) -> Tile:
-    """Steps executed before the first measured one, and where their time went."""
+    """Steps before the first measured one, and where their time went."""
     steps, past = counts.warmup.warmup_steps, counts.warmup.warmup_window_steps
     what = "tokens" if unit == "token" else "passes"
     note = f"{past} of them past the sliding window, after a prompt of its length" if past else ""
     took = [f"{_cold(name)} {joined(phases_s[name])}" for name in _WARM_UP if name in phases_s]
-    pair = (f"{steps}", what) if steps else None
-    return tile("warmup", "Warm-up before the first run", pair, ", ".join(filter(None, [note, *took])))
+    figure = (f"{steps}", what) if steps else None
+    return tile("warmup", "Warm-up before the first run", figure, ", ".join(filter(None, [note, *took])))
 
 
 def _first_use(counts: RunCounts) -> list[Tile]:
-    """What would be paid for by the first token without a warm-up; no row where a prompt was read once only."""
+    """What the first token would have to wait for without a warm-up; no row where a prompt was read only once."""
     first_s, last_s = counts.warmup.warmup_first_s, counts.warmup.warmup_last_s
     if first_s is None or last_s is None:
         return []
@@ -169,7 +179,7 @@ def _cold(phase: PhaseName) -> str:
     return "compile (cold)" if phase == "compile" else PHASE_TITLES[phase]
 
 
-def _sampled(share: float | None) -> tuple[Pair | None, str]:
+def _sampled(share: float | None) -> tuple[Figure | None, str]:
     return in_percent(share), "not reported by the driver" if share is None else "of samples (2 per second)"
 
 
@@ -186,11 +196,11 @@ def _scatter(cv: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PromptPass:
-    """The passes up to the first token: its choice is in their time too.
+    """The passes up to the first token, whose sampling is in their time too.
 
     tokens        of all rows, padding included
-    passes        in which they were read: more than one where the prompt comes in chunks
-    seconds       of one pass, their mean where there are several
+    passes        how many: more than one where the prompt is read in chunks
+    seconds       of one pass, the mean where there are several
     """
 
     tokens: int
@@ -209,33 +219,32 @@ def prompt_pass(run: Snapshot, name: str) -> PromptPass | None:
     return PromptPass(tokens, passes, ttft_s / passes, tokens / ttft_s)
 
 
-def prompt_pass_rows(found: PromptPass | None, bound: PrefillBound | None) -> list[Tile]:
-    """One row, with what share of the time the hardware could not do without, where that is known."""
-    if found is None:
+def prompt_pass_rows(prompt: PromptPass | None, bound: PrefillBound | None) -> list[Tile]:
+    """One row, with the share of the time that the hardware needs at least, where that is known."""
+    if prompt is None:
         return []
-    notes = [f"{found.tokens:,} tokens", f"{three(found.tokens_per_s)} tok/s"]
-    if found.passes > 1:
-        notes.insert(0, f"mean of {found.passes} passes")
+    notes = [f"{prompt.tokens:,} tokens", f"{three(prompt.tokens_per_s)} tok/s"]
+    if prompt.passes > 1:
+        notes.insert(0, f"mean of {prompt.passes} passes")
     if bound is not None:
-        share = "".join(in_percent(bound.seconds / (found.seconds * found.passes)) or ())
+        share = "".join(in_percent(bound.seconds / (prompt.seconds * prompt.passes)) or ())
         notes.append(f"{share} of its {bound.limited_by} bound")
-    return [tile("prompt_pass", "Forward pass over the prompt", in_seconds(found.seconds), ", ".join(notes))]
+    return [tile("prompt_pass", "Forward pass over the prompt", in_seconds(prompt.seconds), ", ".join(notes))]
 
 
 # --- memory -----------------------------------------------------------------------------------------
 
 OF_PROCESS = "of the worker"
-"""Part of the label of a memory series that counts only the worker's process: no other can be compared."""
-
+"""Part of the label of a memory series that counts only the worker's process: no other is held against a prediction."""
 
 RESERVED_SHARE = 0.02
-"""From this share of a peak on, what a GPU's allocator had reserved beside tensors is said."""
+"""Above this share of a peak, what a GPU's allocator had reserved beside tensors is said."""
 
 
 class MemoryCheck(NamedTuple):
-    """One part of the memory; None is what was not predicted or not measured.
+    """One part of the memory; None: not predicted, or not measured.
 
-    remark  what an error may come of, beside the prediction
+    remark  what may explain an error, beside the prediction
     margin  bytes by which the prediction may be off, 0 where none is stated
     """
 
@@ -289,10 +298,10 @@ def memory_checks(
 ) -> list[MemoryCheck]:
     """Every part. `kv`: (predicted, measured) at the end of the run; `label`: what `peak` counts.
 
-    On a GPU the process also holds what torch's allocator has reserved and no tensor used: it is not predicted, but
-    said. On a CPU nobody can ask the C library for that, and the prediction has a margin.
+    On a GPU the process also holds what torch's allocator has reserved and no tensor used: this is not predicted, but
+    said. On a CPU the C library does not tell it, so the prediction has a margin.
     """
-    found = [
+    checks = [
         MemoryCheck("weights", "Weights", predicted.get("weights"), weights),
         MemoryCheck("kv", "KV cache at the end", *kv),
         MemoryCheck(
@@ -306,8 +315,8 @@ def memory_checks(
     ]
     if counts.allocator_peak_bytes is not None:
         allocator = counts.allocator_peak_bytes
-        found.append(MemoryCheck("allocator", "Peak tensor memory", predicted.get("tensors"), allocator))
-    return found
+        checks.append(MemoryCheck("allocator", "Peak tensor memory", predicted.get("tensors"), allocator))
+    return checks
 
 
 def _remark(peak: int, counts: Memory) -> str:

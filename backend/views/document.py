@@ -90,7 +90,10 @@ def _arm(run: Snapshot, name: str) -> ArmDocument:
         text=arm.text,
         token_ids=arm.ids if decodes else [],
         stopped_by=finished.reason if finished else None,
-        repeats=_repeats(arm),
+        repeats=[
+            Repeat(latency_s, arm.finishes[repeat].extra if repeat in arm.finishes else {})
+            for repeat, latency_s in sorted(arm.repeats_s.items())
+        ],
         launch_bound=summary.launch_bound,
         compile=_compile_report(finished.compiled) if finished and finished.compiled else None,
         summary=summary,
@@ -107,7 +110,7 @@ def _prefill(bound: PrefillBound | None, ttft_s: float | None) -> PrefillRooflin
 
 
 def _step_document(arm: ArmSeries) -> StepDocument | msgspec.UnsetType:
-    """Left out until the arm has ended, and of runs that were recorded before steps were traced."""
+    """Left out until the arm has ended, and in runs that were recorded before steps were traced."""
     if arm.finished is None or not (arm.finished.step or arm.finished.no_step):
         return msgspec.UNSET
     step, reads = arm.finished.step, arm.reads
@@ -124,42 +127,37 @@ def _step_document(arm: ArmSeries) -> StepDocument | msgspec.UnsetType:
     )
 
 
-def _repeats(arm: ArmSeries) -> list[Repeat]:
-    return [
-        Repeat(latency_s, arm.finishes[n].extra if n in arm.finishes else {})
-        for n, latency_s in sorted(arm.repeats_s.items())
-    ]
-
-
 def _memory_checks(checks: list[MemoryCheck]) -> MemoryChecks:
-    def compared(part: MemoryCheck) -> Check:
-        return Check(part.predicted, part.measured, part.error_percent, part.margin_percent or msgspec.UNSET)
+    return MemoryChecks(
+        **{
+            part.part: Check(part.predicted, part.measured, part.error_percent, part.margin_percent or msgspec.UNSET)
+            for part in checks
+        }
+    )
 
-    return MemoryChecks(**{part.part: compared(part) for part in checks})
 
-
-def _compile_report(found: Compiled) -> CompileReport:
+def _compile_report(compiled: Compiled) -> CompileReport:
     return CompileReport(
-        cold_s=found.cold_s,
-        graphs=len(found.graphs),
-        graph_s=[graph.seconds for graph in found.graphs],
-        graph_breaks=found.breaks,
-        recompiles=[Recompile(graph.guard, graph.seconds) for graph in found.graphs if graph.guard],
-        cudagraph_skips=found.skips,
-        cudagraph_records=found.records,
-        cache_hits=found.hits,
-        cache_misses=found.misses,
-        artefacts_loaded_bytes=found.loaded_bytes,
-        artefacts_saved_bytes=found.saved_bytes,
-        cold_before_s=found.cold_before_s or None,
-        saved_s=found.cold_before_s - found.cold_s if found.cold_before_s else None,
-        stages_s=found.stages_s or msgspec.UNSET,
-        graph_stages_s=[graph.stages_s for graph in found.graphs] if found.stages_s else msgspec.UNSET,
+        cold_s=compiled.cold_s,
+        graphs=len(compiled.graphs),
+        graph_s=[graph.seconds for graph in compiled.graphs],
+        graph_breaks=compiled.breaks,
+        recompiles=[Recompile(graph.guard, graph.seconds) for graph in compiled.graphs if graph.guard],
+        cudagraph_skips=compiled.skips,
+        cudagraph_records=compiled.records,
+        cache_hits=compiled.hits,
+        cache_misses=compiled.misses,
+        artefacts_loaded_bytes=compiled.loaded_bytes,
+        artefacts_saved_bytes=compiled.saved_bytes,
+        cold_before_s=compiled.cold_before_s or None,
+        saved_s=compiled.cold_before_s - compiled.cold_s if compiled.cold_before_s else None,
+        stages_s=compiled.stages_s or msgspec.UNSET,
+        graph_stages_s=[graph.stages_s for graph in compiled.graphs] if compiled.stages_s else msgspec.UNSET,
     )
 
 
 def _kv_predicted(arm: ArmSeries, unit: Unit) -> KvSeries:
-    """Predicted KV bytes after each step, straight between the corners that the run recorded."""
+    """Predicted KV bytes after each step, interpolated between the corners that the run recorded."""
     if unit == "forward":
         return KvSeries([0] * len(arm.t_s), [0] * len(arm.t_s))
     if arm.started is None or not arm.predicted_kv:
@@ -217,7 +215,7 @@ def arm_head(run: Snapshot, name: str) -> dict[str, Any]:
 
 
 def arm_measured(run: Snapshot, name: str) -> dict[str, Any]:
-    """What is measured of an arm whatever it generates for: memory, load, phases, clocks and counters."""
+    """What is measured of an arm in a run of one prompt or many: memory, load, phases, clocks and counters."""
     arm = run.arms[name]
     started, loaded, finished = arm.started, arm.loaded, arm.finished
     return {
@@ -325,17 +323,17 @@ def quality_document(run: Run) -> QualityDocument:
     now = run.snapshot()
     quality, whole = now.request.quality, whole_reading(now)
     assert quality is not None
-    found: ReadingDifference | None = whole.difference if whole else None
+    difference: ReadingDifference | None = whole.difference if whole else None
     return QualityDocument(
         **head(now),
         texts=readings(now),
         all=whole,
-        cost=cost_of(found) if found else None,
+        cost=cost_of(difference) if difference else None,
         sentence=quality_sentence(now),
-        kl_nats=found.kl_nats if found else None,
-        top1_agreement=found.top1_agreement if found else None,
-        first_divergence=found.first_divergence if found else None,
-        perplexity_ratio=found.perplexity_ratio if found else None,
+        kl_nats=difference.kl_nats if difference else None,
+        top1_agreement=difference.top1_agreement if difference else None,
+        first_divergence=difference.first_divergence if difference else None,
+        perplexity_ratio=difference.perplexity_ratio if difference else None,
         asked=quality,
         arms=[_quality_arm(now, quality, name) for name in now.arms],
         unasked=now.unasked or msgspec.UNSET,
@@ -346,8 +344,8 @@ def _quality_arm(run: Snapshot, quality: Quality, name: str) -> QualityArm:
     return QualityArm(
         **arm_head(run, name),
         positions=[
-            PositionsDocument(text.name, one.ids, one.nll_nats, one.top, one.kl_nats)
-            for text, one in zip(quality.texts, run.arms[name].scores, strict=False)
+            PositionsDocument(text.name, score.ids, score.nll_nats, score.top, score.kl_nats)
+            for text, score in zip(quality.texts, run.arms[name].scores, strict=False)
         ],
         summary=run.summary(name),
     )

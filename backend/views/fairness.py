@@ -26,7 +26,7 @@ SAME_PLAN = "A and B come to the same plan here: any difference between them is 
 class Fairness(msgspec.Struct, frozen=True):
     """What stands above the button that runs two arms.
 
-    state     unasked: they also differ in what nobody chose; equal: in nothing
+    state     unasked: the arms also differ in what nobody chose; equal: they differ in nothing
     fix       what makes them the same in what nobody chose
     """
 
@@ -52,21 +52,21 @@ def fairness(arms: Mapping[str, Checked], facts: ModelFacts, check: Check, warm:
         alone = f"{chosen[0]} alone" if len(chosen) == 1 else f"{listed(chosen)}, as chosen"
         return Fairness("fair", "\u2713 Fair", f"They differ in {alone}.", same)
     unchosen = [
-        f"{lowered(axis_title(axis))} ({', '.join(_came_to(name, one, axis) for name, one in arms.items())})"
+        f"{lowered(axis_title(axis))} ({', '.join(_came_to(name, arm, axis) for name, arm in arms.items())})"
         for axis in mended
     ]
-    said = f"They differ in {listed(chosen)}, and " if chosen else "They differ "
-    sets = [
+    differ = f"They differ in {listed(chosen)}, and " if chosen else "They differ "
+    changes = [
         f"{lowered(axis_title(axis))} {choice_title(axis, choice)} in {name}"
         for name, choices in fix.items()
         for axis, choice in choices.items()
     ]
-    sentence = f"{said}in what nobody chose: {listed(unchosen)}."
-    return Fairness("unasked", "\u25b2 Not fair yet", sentence, same, fix, f"Use the same: {listed(sets)}")
+    sentence = f"{differ}in what nobody chose: {listed(unchosen)}."
+    return Fairness("unasked", "\u25b2 Not fair yet", sentence, same, fix, f"Use the same: {listed(changes)}")
 
 
 def _fix(arms: Mapping[str, Checked], check: Check) -> tuple[Changes, list[str]]:
-    """What makes the arms the same in what nobody chose, and those axes, as far as each arm can have it."""
+    """The changes that make the arms the same in what nobody chose, where an arm can have them, and their axes."""
     (name_a, a), (name_b, b) = arms.items()
     defaults = {axis.name: axis.default for axis in all_axes()}
     fix: Changes = {}
@@ -76,9 +76,9 @@ def _fix(arms: Mapping[str, Checked], check: Check) -> tuple[Changes, list[str]]
         if b.requested[axis] != defaults[axis] and a.requested[axis] == defaults[axis]:  # B's was named
             ways.reverse()
         for name, choice in ways:
-            tried = fix | {name: fix.get(name, {}) | {axis: choice}}
-            if choice != defaults[axis] and _works(check, tried, axis):
-                fix = tried
+            candidate = fix | {name: fix.get(name, {}) | {axis: choice}}
+            if choice != defaults[axis] and _works(check, candidate, axis):
+                fix = candidate
                 mended.append(axis)
                 break
     return fix, mended
@@ -100,7 +100,7 @@ def _came_to(name: str, arm: Checked, axis: str) -> str:
 
 
 def _same(arms: Mapping[str, Checked], facts: ModelFacts, warm: Sequence[str]) -> str:
-    """What a reader would ask about first: the choices that both have, and where their workers come from."""
+    """What a reader would ask about first: the choices that both arms have, and where their workers come from."""
     a, b = arms.values()
     both = [
         f"{lowered(axis.title)} {choice_title(axis.name, planned)}"
@@ -108,8 +108,8 @@ def _same(arms: Mapping[str, Checked], facts: ModelFacts, warm: Sequence[str]) -
         if axis.matters(facts) and (planned := a.planned[axis.name]) == b.planned[axis.name] and planned != axis.off
         if planned != axis.default or (axis.leading and planned != "auto")
     ]
-    said = f"Same: {', '.join([*both, 'prompt and length'])}"
+    sentence = f"Same: {', '.join([*both, 'prompt and length'])}"
     if len(warm) == 1:
-        (new,) = (name for name in arms if name not in warm)
-        said += f". {warm[0]} keeps its worker of an earlier run, {new} gets a new one"
-    return said
+        (cold,) = (name for name in arms if name not in warm)
+        sentence += f". {warm[0]} keeps its worker of an earlier run, {cold} gets a new one"
+    return sentence

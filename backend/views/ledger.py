@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args
 
 import msgspec
 
-from tokendyno.backend.evidence import TOKENS, Evidence, Finding, Status
+from tokendyno.backend.evidence import TOKENS, Evidence, Status
 from tokendyno.backend.optimizations import all_axes
 
 
@@ -23,27 +24,28 @@ class LedgerRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     expected: int | None
 
 
-_SAID: tuple[Status, ...] = (
-    "verified",
-    "unchecked",
-    "partial",
-    "no_effect",
-    "fallback",
-    "failed",
-    "off",
-    "not_applicable",
-)
-
-
 def ledger_rows(evidence: Iterable[Evidence]) -> list[LedgerRow]:
     """The ledger of one arm, in the order of its axes."""
-    return [_row(one, one.finding) for one in evidence]
+    return [
+        LedgerRow(
+            row.finding.axis,
+            row.requested,
+            row.planned,
+            row.finding.effective,
+            row.finding.proof,
+            row.status,
+            row.reason,
+            row.finding.reached,
+            row.finding.expected,
+        )
+        for row in evidence
+    ]
 
 
 def prompt_rows(evidence: Iterable[Evidence]) -> list[LedgerRow]:
     """The ledger of an arm that answers a single prompt, without the axes about many requests, which cannot apply."""
-    many = {axis.name for axis in all_axes() if axis.many_requests}
-    return [row for row in ledger_rows(evidence) if row.axis not in many or row.status != "not_applicable"]
+    of_many = {axis.name for axis in all_axes() if axis.many_requests}
+    return [row for row in ledger_rows(evidence) if row.axis not in of_many or row.status != "not_applicable"]
 
 
 def ledger_summary(rows: Sequence[LedgerRow]) -> str:
@@ -54,7 +56,7 @@ def ledger_summary(rows: Sequence[LedgerRow]) -> str:
 
 
 def _counted(counts: Mapping[Status, int]) -> list[str]:
-    return [f"{counts[one]} {one.replace('_', ' ')}" for one in _SAID if counts.get(one)]
+    return [f"{counts[status]} {status.replace('_', ' ')}" for status in get_args(Status) if counts.get(status)]
 
 
 _WORST: tuple[Status, ...] = (
@@ -92,35 +94,17 @@ def ledger_digest(arms: Mapping[str, Sequence[LedgerRow]]) -> LedgerDigest | Non
         return None
     titles = {axis.name: axis.title for axis in all_axes() if axis.name in by_axis} | {TOKENS: "Tokens"}
     worst = {axis: min((row.status for row in rows), key=_WORST.index) for axis, rows in by_axis.items()}
-    said = ", ".join(_counted(Counter(worst.values())))
+    line = ", ".join(_counted(Counter(worst.values())))
     complete = len(arms) == 2 and all(arms.values())
     differ = [axis for axis, rows in by_axis.items() if complete and len({row.effective for row in rows}) > 1]
     if complete:
         named = and_list([titles.get(axis, axis) for axis in differ])
-        said += (
-            f"; {and_list(list(arms))} differ in {named}"
-            if differ
-            else f"; {and_list(list(arms))} ran the same choices"
-        )
-    looked_at = set(worst.values()) != {"unchecked"}  # else the line says it all
-    shown = [axis for axis in by_axis if axis in differ or (looked_at and worst[axis] not in _QUIET)]
-    return LedgerDigest(said, min(worst.values(), key=_WORST.index), shown, titles)
+        line += f"; {and_list(list(arms))} {f'differ in {named}' if differ else 'ran the same choices'}"
+    checked = set(worst.values()) != {"unchecked"}  # else the line says it all
+    shown = [axis for axis in by_axis if axis in differ or (checked and worst[axis] not in _QUIET)]
+    return LedgerDigest(line, min(worst.values(), key=_WORST.index), shown, titles)
 
 
 def and_list(words: Sequence[str]) -> str:
     """ "a", "a and b", "a, b and c"."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""
-
-
-def _row(one: Evidence, found: Finding) -> LedgerRow:
-    return LedgerRow(
-        found.axis,
-        one.requested,
-        one.planned,
-        found.effective,
-        found.proof,
-        one.status,
-        one.reason,
-        found.reached,
-        found.expected,
-    )

@@ -45,11 +45,7 @@ from tokendyno.backend.views.sentences import (
 from tokendyno.backend.views.start import Crossing, crossing, start_text
 from tokendyno.backend.views.step_time import StepText, step_text
 from tokendyno.backend.views.tiles import Tile, arm_tiles
-from tokendyno.backend.views.verdict import (
-    VerdictText,
-    unasked_sentence,
-    verdict_of,
-)
+from tokendyno.backend.views.verdict import VerdictText, unasked_sentence, verdict_of
 
 LABELS: dict[Status, str] = {
     "queued": "queued",
@@ -295,7 +291,7 @@ def run_fields(
 ) -> dict[str, Any]:
     """The fields of a `RunOnPage` that do not depend on its kind."""
     created = run.created
-    said = verdict_of(run, gate, pair) if run.ended else VerdictText(unasked=unasked_sentence(run))
+    verdict = verdict_of(run, gate, pair) if run.ended else VerdictText(unasked=unasked_sentence(run))
     return {
         "title": created.model_label,
         "note": whole_note(created),
@@ -304,11 +300,11 @@ def run_fields(
         "message": pair_underway(run) or run.message,
         "quiet": created.device == "cpu",
         "unit": run.unit,
-        "verdict": said,
+        "verdict": verdict,
         "differences": pair.differences if pair else {},
         "digest": ledger_digest({arm.name: arm.ledger for arm in arms}),
         "card": card,
-        "heading": heading(created.model_label, run.status, said.sentence) if run.ended else "",
+        "heading": heading(created.model_label, run.status, verdict.sentence) if run.ended else "",
         "bar": phase_bar(run, now_s, gate),
     }
 
@@ -396,5 +392,5 @@ def heading(model: str, status: Status, verdict: str) -> str:
 
 
 def first_clause(sentence: str) -> str:
-    """What a sentence says first: intervals, and what else was had, come later in it."""
+    """The first clause of a sentence, without intervals and whatever else follows."""
     return _CLAUSE_END.split(sentence, maxsplit=1)[0]

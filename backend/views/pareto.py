@@ -1,4 +1,4 @@
-"""Arms or points by what they cost: time, memory, quality. Which of them no other one beats in everything."""
+"""The Pareto front of arms or points by what they cost: time, memory, quality."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,8 +13,8 @@ class Cost(NamedTuple):
 
     latency_s  time per token
     quality    less is better: KL divergence in nats, or perplexity
-    alike      only those of one kind compete: other lengths are another task, and not a choice
-    mark       what stands beside its point, such as the number of a pin; "" where those of the front are numbered
+    alike      only those with the same text here compete: other lengths are another task, not another choice
+    mark       what stands beside its point, such as the number of a pin; "": points of the front are numbered
     """
 
     label: str
@@ -26,7 +26,7 @@ class Cost(NamedTuple):
 
 
 class ParetoPoint(msgspec.Struct, frozen=True):
-    """One of them. `front`: no other takes at most as much of everything, and less of something; `mark`: see `Cost`."""
+    """A `Cost` as a point. `front`: no other takes at most as much of everything, and less of something."""
 
     label: str
     latency_s: float
@@ -47,26 +47,26 @@ class Pareto(msgspec.Struct, frozen=True):
 
 def pareto(costs: Sequence[Cost], quality: str) -> Pareto | None:
     """Those whose time and memory are known; None below two. Quality counts where it is known of all of them."""
-    known = [one for one in costs if one.latency_s is not None and one.memory_bytes is not None]
+    known = [cost for cost in costs if cost.latency_s is not None and cost.memory_bytes is not None]
     if len(known) < 2:
         return None
-    judged = all(one.quality is not None for one in known)
-    return Pareto(quality if judged else "", [_point(one, known, quality, judged) for one in known])
+    with_quality = all(cost.quality is not None for cost in known)
+    return Pareto(quality if with_quality else "", [_point(cost, known, quality, with_quality) for cost in known])
 
 
-def _point(one: Cost, known: Sequence[Cost], title: str, judged: bool) -> ParetoPoint:
-    assert one.latency_s is not None and one.memory_bytes is not None
-    front = not any(_beats(other, one, judged) for other in known if other.alike == one.alike)
-    said = [" ".join(seconds_text(one.latency_s)), " ".join(bytes_text(one.memory_bytes))]
-    said += [f"{title} {three(one.quality)}"] if one.quality is not None else []
+def _point(cost: Cost, known: Sequence[Cost], title: str, with_quality: bool) -> ParetoPoint:
+    assert cost.latency_s is not None and cost.memory_bytes is not None
+    front = not any(_dominates(other, cost, with_quality) for other in known if other.alike == cost.alike)
+    figures = [" ".join(seconds_text(cost.latency_s)), " ".join(bytes_text(cost.memory_bytes))]
+    figures += [f"{title} {three(cost.quality)}"] if cost.quality is not None else []
     return ParetoPoint(
-        one.label, one.latency_s, one.memory_bytes, one.quality, one.alike, front, ", ".join(said), one.mark
+        cost.label, cost.latency_s, cost.memory_bytes, cost.quality, cost.alike, front, ", ".join(figures), cost.mark
     )
 
 
-def _beats(other: Cost, one: Cost, judged: bool) -> bool:
+def _dominates(other: Cost, cost: Cost, with_quality: bool) -> bool:
+    """Whether `other` takes at most as much of everything, and less of something."""
     theirs, own = (
-        (cost.latency_s or 0.0, cost.memory_bytes or 0.0, (cost.quality or 0.0) if judged else 0.0)
-        for cost in (other, one)
+        (c.latency_s or 0.0, c.memory_bytes or 0.0, (c.quality or 0.0) if with_quality else 0.0) for c in (other, cost)
     )
     return all(there <= here for there, here in zip(theirs, own, strict=True)) and theirs != own

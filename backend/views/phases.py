@@ -81,7 +81,7 @@ class PhaseBar(msgspec.Struct, frozen=True):
     rule: str = ""
 
 
-class _At(NamedTuple):
+class _ArmPhase(NamedTuple):
     """A phase of an arm."""
 
     arm: str
@@ -90,12 +90,14 @@ class _At(NamedTuple):
 
 def phase_bar(run: Snapshot, now_s: float, gate: Gate | None) -> PhaseBar | None:
     """The bar of a run; None where it ended before it began. `now_s`: seconds since it was created."""
-    every = [_At(name, phase) for name, arm in run.arms.items() for phase in arm.phases.values()]
-    if not every and run.ended:
+    phases = [_ArmPhase(name, phase) for name, arm in run.arms.items() for phase in arm.phases.values()]
+    if not phases and run.ended:
         return None
-    newest = max(every, key=lambda at: at.phase.begin_s, default=None)
-    begin_s = max(0.0, min((at.phase.begin_s for at in every), default=now_s))
-    end_s = max((at.phase.begin_s + at.phase.seconds for at in every), default=now_s) if run.ended else now_s
+    newest = max(phases, key=lambda of_arm: of_arm.phase.begin_s, default=None)
+    first_s = [phase.begin_s for arm in run.arms.values() for phase in arm.first_phases.values()]
+    begin_s = max(0.0, min([*first_s, *(of_arm.phase.begin_s for of_arm in phases)], default=now_s))
+    ends_s = [of_arm.phase.begin_s + of_arm.phase.seconds for of_arm in phases]
+    end_s = max(ends_s) if run.ended else now_s
     current: PartName = "ready"
     if newest is not None and all("run" in arm.first_phases or arm.scores for arm in run.arms.values()):
         current = _PARTS.get(newest.phase.name, "pairs")
@@ -106,12 +108,12 @@ def phase_bar(run: Snapshot, now_s: float, gate: Gate | None) -> PhaseBar | None
         names = [name for name in names if spent[name]]
     parts = []
     for name in names:
-        behind = run.ended or (current != name and list(spent).index(name) < list(spent).index(current))
+        over = run.ended or list(spent).index(name) < list(spent).index(current)
         state: Literal["waiting", "now", "done"] = (
-            "done" if behind else "now" if name == current and newest else "waiting"
+            "done" if over else "now" if name == current and newest else "waiting"
         )
-        doing = newest if state == "now" else None
-        parts.append(Part(name, _text(run, name, state, spent[name], doing), state, spent[name], expected.get(name)))
+        text = _text(run, name, state, spent[name], newest if state == "now" else None)
+        parts.append(Part(name, text, state, spent[name], expected.get(name)))
     if run.ended:
         return PhaseBar(f"{_ENDED[run.status]} {duration(end_s - begin_s)}", parts, end_s - begin_s, rule=_rule(run))
     left = [
@@ -119,7 +121,7 @@ def phase_bar(run: Snapshot, now_s: float, gate: Gate | None) -> PhaseBar | None
         for part in parts
         if part.state != "done"
     ]
-    left_s = None if None in left else sum(one for one in left if one is not None)
+    left_s = None if None in left else sum(seconds for seconds in left if seconds is not None)
     most_s = _most_s(run, spent["pairs"]) if current == "pairs" else None
     return PhaseBar("", parts, now_s - begin_s, left_s, most_s, _rule(run))
 
@@ -129,22 +131,22 @@ def phase_bar(run: Snapshot, now_s: float, gate: Gate | None) -> PhaseBar | None
 
 def _spent_s(run: Snapshot, now_s: float, end_s: float) -> dict[PartName, float]:
     """What each part took so far, in their order."""
-    found: dict[PartName, float] = {"ready": 0.0, "pairs": 0.0, "proof": 0.0, "quality": 0.0}
-    read_from_s = 0.0
+    spent: dict[PartName, float] = {"ready": 0.0, "pairs": 0.0, "proof": 0.0, "quality": 0.0}
+    reading_from_s = 0.0
     for arm in run.arms.values():
         for phase in arm.first_phases.values():
             if phase.name not in _PARTS:
-                found["ready"] += _took_s(run, arm, phase, now_s)
-        found["pairs"] += sum(finish.wall_s for finish in arm.finishes.values())
+                spent["ready"] += _took_s(run, arm, phase, now_s)
+        spent["pairs"] += sum(finish.wall_s for finish in arm.finishes.values())
         if (running := arm.phases.get("run")) is not None and _live(run, arm, running):
-            found["pairs"] += _took_s(run, arm, running, now_s)
+            spent["pairs"] += _took_s(run, arm, running, now_s)
         if (proving := arm.phases.get("prove")) is not None:
-            found["proof"] += _took_s(run, arm, proving, now_s)
-        others = (phase for phase in arm.phases.values() if phase.name != "quality")
-        read_from_s = max([read_from_s, *(phase.begin_s + phase.seconds for phase in others)])
+            spent["proof"] += _took_s(run, arm, proving, now_s)
+        ends_s = (phase.begin_s + phase.seconds for phase in arm.phases.values() if phase.name != "quality")
+        reading_from_s = max([reading_from_s, *ends_s])
     if any("quality" in arm.phases for arm in run.arms.values()):
-        found["quality"] = max(0.0, end_s - read_from_s)
-    return found
+        spent["quality"] = max(0.0, end_s - reading_from_s)
+    return spent
 
 
 def _took_s(run: Snapshot, arm: ArmSeries, phase: Phase, now_s: float) -> float:
@@ -152,25 +154,25 @@ def _took_s(run: Snapshot, arm: ArmSeries, phase: Phase, now_s: float) -> float:
 
 
 def _live(run: Snapshot, arm: ArmSeries, phase: Phase) -> bool:
-    """Whether it is under way: one that never ends, such as a remark before any worker, gives way to the next."""
-    newest = max(arm.phases.values(), key=lambda one: one.begin_s)
+    """Whether it is under way. A phase that never ends, such as a remark before any worker, is over with the next."""
+    newest = max(arm.phases.values(), key=lambda phase: phase.begin_s)
     return not run.ended and phase.state in ("begin", "step") and newest.name == phase.name
 
 
 def _expected_s(run: Snapshot, spent: dict[PartName, float], now_s: float) -> dict[PartName, float]:
-    """What each part should take as a whole, where earlier runs tell."""
-    found: dict[PartName, float] = {}
+    """What each part should take as a whole, by earlier runs; without parts of which none tells."""
+    expected: dict[PartName, float] = {}
     arms = run.arms.values()
     if all(arm.expected_s for arm in arms):
-        found["ready"] = spent["ready"] + sum(left for arm in arms for left in _left_s(run, arm, now_s))
+        expected["ready"] = spent["ready"] + sum(left for arm in arms for left in _left_s(run, arm, now_s))
     if all(arm.expected_whole_s for arm in arms):
         for phase, part in _PARTS.items():
-            found[part] = sum(arm.expected_whole_s.get(phase, 0.0) for arm in arms)
-    return found
+            expected[part] = sum(arm.expected_whole_s.get(phase, 0.0) for arm in arms)
+    return expected
 
 
 def _left_s(run: Snapshot, arm: ArmSeries, now_s: float) -> Iterator[float]:
-    """What is left of each phase before the first run of an arm. A phase that another one came after was not needed."""
+    """Seconds left of each phase before the first run of an arm. A phase that was passed over was not needed."""
     order = list(PHASE_TITLES)
     reached = max((order.index(name) for name in arm.first_phases), default=-1)
     for name, seconds in arm.expected_s.items():
@@ -192,6 +194,7 @@ def _most_s(run: Snapshot, spent_s: float) -> float | None:
 
 
 def _pairs(run: Snapshot) -> int:
+    """Repeats that every arm completed."""
     return min(sum(arm.completed(repeat) for repeat in arm.finishes) for arm in run.arms.values())
 
 
@@ -199,34 +202,36 @@ def _pairs(run: Snapshot) -> int:
 
 
 def _is_to_come(run: Snapshot, name: PartName, gate: Gate | None, expected: dict[PartName, float]) -> bool:
-    """Whether a run will have a part, as far as is known."""
+    """Whether a run will have a part, as far as that is known."""
     if name == "proof":
         return run.request.proof and run.request.until_s > 0
     if name == "quality":
-        known = "pairs" in expected and not expected.get("quality")  # the run before had no need to
+        needless = "pairs" in expected and not expected.get("quality")  # it was, in the run before
         unread = (
             gate is not None and gate.state == "unread" and run.request.until_s > 0 and run.request.reading is not None
         )
-        return run.request.quality is not None or (unread and not known)
+        return run.request.quality is not None or (unread and not needless)
     return name == "ready" or run.request.quality is None
 
 
-def _text(run: Snapshot, name: PartName, state: str, spent_s: float, doing: _At | None) -> str:
-    most, several = run.request.workload.repeats, len(run.arms) == 2
-    word, does = "pair" if several else "run", "writes" if run.request.traffic is None else "serves"
-    if name == "pairs" and doing is not None:
-        limit = f"of up to {most}" if run.request.until_s else f"of {most}"
-        return f"{word} {run.repeat + 1} {limit}{f', {doing.arm} {does}' if several else ''}"
-    if doing is not None and doing.phase.name == "run":
-        return f"{doing.arm} {does}"
-    if doing is not None:
-        note = f", {doing.phase.note}" if doing.phase.note and doing.phase.name in ("compile", "warmup") else ""
-        return f"{doing.arm}: {PHASE_TITLES[doing.phase.name]}{note}"
+def _text(run: Snapshot, name: PartName, state: str, spent_s: float, under_way: _ArmPhase | None) -> str:
+    most, compares = run.request.workload.repeats, len(run.arms) == 2
+    word, does = "pair" if compares else "run", "writes" if run.request.traffic is None else "serves"
+    if under_way is not None:
+        arm, phase = under_way
+        if name == "pairs":
+            limit = f"of up to {most}" if run.request.until_s else f"of {most}"
+            return f"{word} {run.repeat + 1} {limit}{f', {arm} {does}' if compares else ''}"
+        if phase.name == "run":
+            return f"{arm} {does}"
+        note = f", {phase.note}" if phase.note and phase.name in ("compile", "warmup") else ""
+        return f"{arm}: {PHASE_TITLES[phase.name]}{note}"
     if name == "pairs":
         if state == "waiting":
             return f"{'up to ' if run.request.until_s else ''}{most} {word}{'s' * (most != 1)}"
-        done, found = _pairs(run), run.comparison()
-        decided = f", {'' if found.decided else 'not '}decided" if found is not None and run.request.until_s else ""
+        done, comparison, decided = _pairs(run), run.comparison(), ""
+        if comparison is not None and run.request.until_s:
+            decided = ", decided" if comparison.decided else ", not decided"
         return f"{done} {word}{'s' * (done != 1)}{decided}, {duration(spent_s)}"
     if name == "ready":
         compiles = any("compile" in {**arm.expected_s, **arm.first_phases} for arm in run.arms.values())
@@ -246,7 +251,7 @@ def _rule(run: Snapshot) -> str:
 UNKNOWN = "no earlier run of this shape tells how long"
 
 WORTH_A_WORD_S = 1.0
-"""A phase that took less the last time is not mentioned."""
+"""No wait is mentioned for a phase that took less the last time."""
 
 
 def phase_step(phase: Phase, expected_s: Mapping[PhaseName, float]) -> PhaseStep:

@@ -1,6 +1,7 @@
-"""What a change costs in quality, in words: a reading of texts, and the gate behind which a gain counts."""
+"""What a change costs in quality, in words: a reading of texts, and the gate that a gain must pass."""
 
 import math
+from itertools import zip_longest
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -16,23 +17,22 @@ ROUNDING_NATS, ROUNDING_AGREEMENT = 0.001, 0.99
 """Two orders of summation in bf16 stay below this (lab/measurements.md): nobody will notice it in a text."""
 SMALL_NATS, SMALL_PERPLEXITY = 0.05, 1.05
 """A cost that many accept for a speed-up; more is called large. A choice of this project."""
-TOLERANCES = (
-    f"rounding: up to {ROUNDING_NATS:g} nats and from {ROUNDING_AGREEMENT:.0%} agreement; small: up to "
-    f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}\u00d7 perplexity; large: more, so that no gain counts"
-)
+_ROUNDING = f"{ROUNDING_NATS:g} nats and from {ROUNDING_AGREEMENT:.0%} agreement"
+_SMALL = f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}\u00d7 perplexity"
+TOLERANCES = f"rounding: up to {_ROUNDING}; small: up to {_SMALL}; large: more, so that no gain counts"
 """Where each cost ends."""
 RANDOM = (
     "The weights are random, so these figures show only whether both arms compute the same, not what either is worth."
 )
 
 
-def cost_of(found: ReadingDifference) -> Cost:
+def cost_of(difference: ReadingDifference) -> Cost:
     """How far B is from A. `none`: the same distributions, bit for bit."""
-    if not found.kl_max_nats and found.top1_agreement == 1:
+    if not difference.kl_max_nats and difference.top1_agreement == 1:
         return "none"
-    if found.kl_nats <= ROUNDING_NATS and found.top1_agreement >= ROUNDING_AGREEMENT:
+    if difference.kl_nats <= ROUNDING_NATS and difference.top1_agreement >= ROUNDING_AGREEMENT:
         return "rounding"
-    if found.kl_nats <= SMALL_NATS and found.perplexity_low <= SMALL_PERPLEXITY:
+    if difference.kl_nats <= SMALL_NATS and difference.perplexity_low <= SMALL_PERPLEXITY:
         return "small"
     return "large"
 
@@ -52,40 +52,32 @@ def quality_sentence(run: Snapshot) -> str:
     whole = whole_reading(run)
     if whole is None:
         return ""
-    found = whole.difference
-    if found is None:
+    difference = whole.difference
+    if difference is None:
         name, reading = next(iter(whole.arms.items()))
         return f"{name} predicts {whole.positions:,} tokens with a perplexity of {three(reading.perplexity)}."
-    return f"{_distance(found, whole)} {RANDOM}" if is_random(run) else _verdict(found, whole, finer_arm(run) == "B")
-
-
-def _distance(found: ReadingDifference, whole: TextReading) -> str:
-    """Without a judgement: random weights find nearly every token equally likely."""
-    if cost_of(found) == "none":
-        return f"B predicts exactly what A predicts, bit for bit, over {whole.positions:,} positions."
-    return f"The KL divergence of B from A is {three(found.kl_nats)} nats over {whole.positions:,} positions."
-
-
-def _verdict(found: ReadingDifference, whole: TextReading, finer: bool) -> str:
-    """`finer`: B keeps its weights in more bytes than A, its reference, so what it predicts otherwise is no cost."""
-    where = f"over {whole.positions:,} positions"
-    agreement = f"the same token is the most likely one in {100 * found.top1_agreement:.1f}%"
-    match cost_of(found):
+    random = is_random(run)
+    where, nats = f"over {whole.positions:,} positions", three(difference.kl_nats)
+    agreement = f"the same token is the most likely one in {100 * difference.top1_agreement:.1f}%"
+    match cost_of(difference):
         case "none":
-            return f"B predicts exactly what A predicts, bit for bit, {where}."
+            sentence = f"B predicts exactly what A predicts, bit for bit, {where}."
+        case _ if random:  # no judgement: random weights find nearly every token equally likely
+            sentence = f"The KL divergence of B from A is {nats} nats {where}."
         case "rounding":
-            return (
-                f"B is numerically the same as A {where}: KL divergence {three(found.kl_nats)} nats, and {agreement}. "
+            sentence = (
+                f"B is numerically the same as A {where}: KL divergence {nats} nats, and {agreement}. "
                 "Differences of this size come from the order of summation."
             )
         case cost:
-            costs = f"B has a {cost} quality cost"
-            return (
-                f"{'B has finer weights than A, so no cost' if finer else costs}: {where} the KL "
-                f"divergence from A is {three(found.kl_nats)} nats, {agreement}, and "
-                f"perplexity is {three(found.perplexity_ratio)}\u00d7 "
-                f"({three(found.perplexity_low)} to {three(found.perplexity_high)})."
+            finer = finer_arm(run) == "B"  # than A, its reference: different predictions are no cost then
+            costs = "B has finer weights than A, so no cost" if finer else f"B has a {cost} quality cost"
+            sentence = (
+                f"{costs}: {where} the KL divergence from A is {nats} nats, {agreement}, and "
+                f"perplexity is {three(difference.perplexity_ratio)}\u00d7 "
+                f"({three(difference.perplexity_low)} to {three(difference.perplexity_high)})."
             )
+    return f"{sentence} {RANDOM}" if random else sentence
 
 
 def is_random(run: Snapshot) -> bool:
@@ -124,51 +116,49 @@ class QualityView(msgspec.Struct, frozen=True):
 
 def quality_view(run: Snapshot, compared: str) -> QualityView | None:
     """The table of a reading; None of any other run."""
-    given = run.request.quality
-    if given is None:
+    quality = run.request.quality
+    if quality is None:
         return None
     titles = {preset.name: preset.title for preset in text_presets()}
-    found, whole = readings(run), whole_reading(run)
     rows = [
-        reading_row(titles.get(text.name, text.name), found[index] if index < len(found) else None)
-        for index, text in enumerate(given.texts)
+        reading_row(titles.get(text.name, text.name), reading)
+        for text, reading in zip_longest(quality.texts, readings(run))
     ]
-    rows.append(reading_row("All texts", whole))
-    read = ", ".join(f"{name} {len(arm.scores)} of {len(given.texts)} texts" for name, arm in run.arms.items())
+    rows.append(reading_row("All texts", whole_reading(run)))
+    read = ", ".join(f"{name} {len(arm.scores)} of {len(quality.texts)} texts" for name, arm in run.arms.items())
     return QualityView(rows, "" if run.ended else f"Read so far: {read}", compared)
 
 
 UNKNOWN = "\u2013"
 
 
-def reading_row(title: str, one: TextReading | None) -> QualityRow:
+def reading_row(title: str, reading: TextReading | None) -> QualityRow:
     """The cells of a text; `UNKNOWN` where it was not read by both arms."""
-    if one is None or one.difference is None:
+    if reading is None or reading.difference is None:
         return QualityRow(title, *[UNKNOWN] * 8)
-    found, (a, b) = one.difference, one.arms.values()
-    apart = "none" if found.first_divergence is None else f"{found.first_divergence:,}"
+    difference, (a, b) = reading.difference, reading.arms.values()
     return QualityRow(
         title,
-        f"{one.positions:,}",
+        f"{reading.positions:,}",
         three(a.perplexity),
         three(b.perplexity),
-        three(found.perplexity_ratio),
-        three(found.kl_nats),
-        three(found.kl_max_nats),
-        f"{100 * found.top1_agreement:.1f}%",
-        apart,
+        three(difference.perplexity_ratio),
+        three(difference.kl_nats),
+        three(difference.kl_max_nats),
+        f"{100 * difference.top1_agreement:.1f}%",
+        "none" if difference.first_divergence is None else f"{difference.first_divergence:,}",
     )
 
 
-# --- the gate: what a gain costs, in a clause of the verdict, and a line with figures and tolerances
+# --- the gate: what a gain costs, in a clause of the verdict, and a line with figures and tolerances --
 
 NOT_READ = "Quality not read: `tokendyno quality` with the same arms reads it"
 RANDOM_WEIGHTS = "Random weights: quality means nothing here"
 
 
 class GateText(NamedTuple):
-    """`part`: a clause of the verdict, "" where there is no reading; `missed`: in its place a cost over the tolerance,
-    with which nothing is won. `line`: figures, or that there are none."""
+    """`part`: a clause of the verdict, "" without a reading; `missed`: in its place a cost over the tolerance, so that
+    no gain counts. `line`: figures, or that there are none."""
 
     part: str = ""
     line: str = ""
@@ -183,27 +173,45 @@ def gate_text(gate: Gate | None) -> GateText:
         return GateText(line=NOT_READ)
     if gate.state == "random":
         return GateText(line=RANDOM_WEIGHTS)
-    found = gate.difference
-    assert found is not None
-    said = _said(gate, found, against=not gate.swapped, finer=gate.finer == "B")
-    return said._replace(line=_line(gate, found))
-
-
-def _said(gate: Gate, found: ReadingDifference, against: bool, finer: bool) -> GateText:
-    """`against`: A was the reference; `finer`: B has the finer weights, so that A costs what there is to cost."""
-    same = agreement(gate)
-    match cost_of(found if against else _inverse(found)):
+    same, line = agreement(gate), _line(gate)
+    match _cost_of_b(gate):
         case "none":
-            return GateText(part="predicts the same, bit for bit")
+            return GateText("predicts the same, bit for bit", line)
         case "rounding":
-            return GateText(part="is numerically the same")
+            return GateText("is numerically the same", line)
         case _ if gate.random:
-            return GateText(part=f"has {same}")
-        case _ if finer:
-            return GateText(part=f"has {same}, with more precise weights")
+            return GateText(f"has {same}", line)
+        case _ if gate.finer == "B":
+            return GateText(f"has {same}, with more precise weights", line)
         case cost:
-            said = f"{same}, a {cost} cost in quality"
-            return GateText(part=f"has {said}") if counts(cost) else GateText(missed=said)
+            clause = f"{same}, a {cost} cost in quality"
+            return GateText(f"has {clause}", line) if counts(cost) else GateText("", line, clause)
+
+
+def cost_text(gate: Gate) -> str:
+    """What B costs in quality against A, in a few words; "" without a reading, or where random weights cost nothing."""
+    if gate.difference is None:
+        return ""
+    match _cost_of_b(gate):
+        case "none":
+            return "bit for bit"
+        case "rounding":
+            return "numerically the same"
+        case _ if gate.random:
+            return ""
+        case _ if gate.finer == "B":
+            return "more precise weights"
+        case cost:
+            return f"{cost} cost"
+
+
+def _cost_of_b(gate: Gate) -> Cost:
+    """The cost of B against A, whichever of them was the reference; the divergence is taken as a distance."""
+    difference = gate.difference
+    assert difference is not None
+    if gate.swapped:
+        difference = msgspec.structs.replace(difference, perplexity_low=1 / difference.perplexity_high)
+    return cost_of(difference)
 
 
 def agreement(gate: Gate) -> str:
@@ -216,28 +224,20 @@ def agreement(gate: Gate) -> str:
 
 
 def share_text(share: float) -> str:
-    """In percent, and never 100% where that is not all."""
+    """In percent, and 100% only for all of it."""
     shown = f"{share:.0%}"
     return shown if share == 1 or shown != "100%" else f"{100 * share:.2f}%"
 
 
-def _inverse(found: ReadingDifference) -> ReadingDifference:
-    """The reference against the arm that was compared with it; the divergence is taken as a distance."""
-    return msgspec.structs.replace(
-        found,
-        perplexity_ratio=1 / found.perplexity_ratio,
-        perplexity_low=1 / found.perplexity_high,
-        perplexity_high=1 / found.perplexity_low,
-    )
-
-
-def _line(gate: Gate, found: ReadingDifference) -> str:
-    figures = f"{nats_text(found.kl_nats)}, {100 * found.top1_agreement:.1f}% agreement"
+def _line(gate: Gate) -> str:
+    difference = gate.difference
+    assert difference is not None
+    figures = f"{nats_text(difference.kl_nats)}, {100 * difference.top1_agreement:.1f}% agreement"
     if gate.random:
         return f"{RANDOM_WEIGHTS}; over {gate.positions:,} positions {figures}"
-    a, b = "BA" if gate.swapped else "AB"
-    figures += f", perplexity {b} / {a} {three(found.perplexity_ratio)}"
-    return f"Quality over {gate.positions:,} positions: {figures} ({tolerance(cost_of(found))})"
+    reference, other = "BA" if gate.swapped else "AB"
+    figures += f", perplexity {other} / {reference} {three(difference.perplexity_ratio)}"
+    return f"Quality over {gate.positions:,} positions: {figures} ({tolerance(cost_of(difference))})"
 
 
 def nats_text(nats: float) -> str:
@@ -248,21 +248,19 @@ def nats_text(nats: float) -> str:
 
 def tolerance(cost: Cost) -> str:
     """Where this cost ends."""
-    rounding = f"{ROUNDING_NATS:g} nats and from {ROUNDING_AGREEMENT:.0%} agreement"
-    small = f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}\u00d7 perplexity"
     match cost:
         case "none":
             return "bit for bit"
         case "rounding":
-            return f"rounding: up to {rounding}"
+            return f"rounding: up to {_ROUNDING}"
         case "small":
-            return f"small: up to {small}"
+            return f"small: up to {_SMALL}"
         case "large":
-            return f"large: over {small.replace(' and ', ' or ')}"
+            return f"large: over {_SMALL.replace(' and ', ' or ')}"
 
 
 def cost_remark(cost: str, finer: bool) -> str:
-    """What stands beside a gain of an arm; "" where quality costs no word. `finer`: than its reference."""
+    """What stands beside a gain of an arm; "" where its cost is not worth a word. `finer`: than its reference."""
     match cost:
         case "small" | "large" if finer:
             return "predicts differently, with more precise weights"
@@ -298,16 +296,16 @@ def gate_document(gate: Gate | None) -> QualityGate | None:
     """For the JSON document."""
     if gate is None or gate.difference is None:
         return QualityGate(gate.state) if gate else None
-    found, (reference, other) = gate.difference, "BA" if gate.swapped else "AB"
-    gains = None if gate.random else gate.finer == other or counts(cost_of(found))
+    difference, (reference, other) = gate.difference, "BA" if gate.swapped else "AB"
+    gain_counts = None if gate.random else gate.finer == other or counts(cost_of(difference))
     return QualityGate(
         gate.state,
         gate.run,
         reference,
         gate.positions,
-        cost_of(found),
-        found.kl_nats,
-        found.top1_agreement,
-        found.perplexity_ratio,
-        gains,
+        cost_of(difference),
+        difference.kl_nats,
+        difference.top1_agreement,
+        difference.perplexity_ratio,
+        gain_counts,
     )

@@ -10,7 +10,8 @@ from tokendyno.backend.runs.records import Created, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import NOISY_CV, Summary
 from tokendyno.backend.runs.texts import TextComparison
-from tokendyno.backend.units import seconds_text, three
+from tokendyno.backend.units import three
+from tokendyno.backend.views.tiles import joined
 
 
 class AnnotationText(msgspec.Struct, frozen=True):
@@ -21,31 +22,29 @@ class AnnotationText(msgspec.Struct, frozen=True):
     text: str
 
 
-def texts_sentence(found: TextComparison | None) -> str:
+def texts_sentence(texts: TextComparison | None) -> str:
     """Whether two greedy texts are the same, and why not; "" where there is nothing to compare."""
-    if found is None:
+    if texts is None:
         return ""
-    if found.tokens_equal_until is None:
+    if texts.tokens_equal_until is None:
         return "Both arms generated the same tokens."
-    sentence = f"The texts differ from token {found.tokens_equal_until:,} on (counted from 0)"
-    if found.gap is not None:
-        first, second = (repr(text) for text in found.likeliest)
-        apart = f"{three(found.gap)} logits apart" if found.gap else "exactly tied"
-        sentence += f", where the two likeliest tokens, {first} and {second}, are {apart}"
-    why = "The arms differ in nothing that is known to change a text."
-    if found.causes:
-        why = f"The arms differ in {', '.join(found.causes)}."
-    return f"{sentence}. {why}"
+    sentence = f"The texts differ from token {texts.tokens_equal_until:,} on (counted from 0)"
+    if texts.gap is not None:
+        first, second = (repr(text) for text in texts.likeliest)
+        distance = f"{three(texts.gap)} logits apart" if texts.gap else "exactly tied"
+        sentence += f", where the two likeliest tokens, {first} and {second}, are {distance}"
+    causes = ", ".join(texts.causes) or "nothing that is known to change a text"
+    return f"{sentence}. The arms differ in {causes}."
 
 
-def diagnoses(s: Summary, unit: Unit = "token") -> list[str]:
+def diagnoses(summary: Summary, unit: Unit = "token") -> list[str]:
     """What the figures of an arm reveal, by its usual name."""
-    if not s.launch_bound or s.gpu_busy_share is None:
+    if not summary.launch_bound or summary.gpu_busy_share is None:
         return []
     step = "token" if unit == "token" else "pass"
     return [
-        f"Launch-bound: the GPU was busy for {three(100 * s.gpu_busy_share)}% of the time per {step} and otherwise "
-        "waited for the next kernel launch. CUDA graphs, compilation or a larger batch reduce these gaps."
+        f"Launch-bound: the GPU was busy for {three(100 * summary.gpu_busy_share)}% of the time per {step} and "
+        "otherwise waited for the next kernel launch. CUDA graphs, compilation or a larger batch reduce these gaps."
     ]
 
 
@@ -63,20 +62,21 @@ LOCK_CLOCKS = (
 
 
 def interference(
-    found: Iterable[tuple[int, Annotation]], s: Summary, measured_s: float, unit: Unit = "token"
+    marks: Iterable[tuple[int, Annotation]], summary: Summary, measured_s: float, unit: Unit = "token"
 ) -> list[str]:
-    """One sentence per cause, and one if the runs vary too much. found: (repeat, annotation); measured_s: all runs."""
+    """One sentence per cause, and one if the runs vary too much. `marks`: (repeat, annotation); `measured_s`: of all
+    runs."""
     by_cause: dict[str, list[tuple[int, Annotation]]] = {}
-    for repeat, mark in found:
+    for repeat, mark in marks:
         by_cause.setdefault(mark.text, []).append((repeat, mark))
-    sentences = [_interference(text, marks, measured_s, unit) for text, marks in by_cause.items()]
-    if any(mark.kind == "throttle" for marks in by_cause.values() for _, mark in marks):
+    sentences = [_interference(text, of_cause, measured_s, unit) for text, of_cause in by_cause.items()]
+    if any(mark.kind == "throttle" for of_cause in by_cause.values() for _, mark in of_cause):
         sentences.append(LOCK_CLOCKS)
-    if s.run_cv is not None and s.run_cv > NOISY_CV:
+    if summary.run_cv is not None and summary.run_cv > NOISY_CV:
         sentences.append(
-            f"Noisy: the runs of this arm vary by {three(100 * s.run_cv)}% (coefficient of variation of their mean "
-            "step times). The intervals include this, so they are wide: closing other programs and measuring again "
-            "narrows them."
+            f"Noisy: the runs of this arm vary by {three(100 * summary.run_cv)}% (coefficient of variation of their "
+            "mean step times). The intervals include this, so they are wide: closing other programs and measuring "
+            "again narrows them."
         )
     return sentences
 
@@ -92,11 +92,10 @@ def _interference(text: str, marks: Sequence[tuple[int, Annotation]], measured_s
 
 def annotations(marks: Sequence[Annotation]) -> list[AnnotationText]:
     """The annotations of one arm in token order, each with its duration where that is known."""
-    return [AnnotationText(m.kind, m.token, _words(m)) for m in sorted(marks, key=lambda m: (m.token, m.t_s))]
-
-
-def _words(mark: Annotation) -> str:
-    return f"{mark.text} ({' '.join(seconds_text(mark.seconds))})" if mark.seconds else mark.text
+    return [
+        AnnotationText(mark.kind, mark.token, f"{mark.text} ({joined(mark.seconds)})" if mark.seconds else mark.text)
+        for mark in sorted(marks, key=lambda mark: (mark.token, mark.t_s))
+    ]
 
 
 # --- where and when a run was measured -------------------------------------------------------------
@@ -115,9 +114,9 @@ def origin_sentence(created: Created) -> str:
 
 
 def whole_note(created: Created) -> str:
-    """What is to be known of the model and of where the run came from; "" where there is nothing."""
-    parts = [part.rstrip(".") for part in (created.model_note, origin_sentence(created)) if part]
-    return f"{'. '.join(parts)}." if origin_sentence(created) else created.model_note
+    """The note on the model, and where the run came from; "" where there is neither."""
+    note, origin = created.model_note, origin_sentence(created)
+    return f"{note.rstrip('.')}. {origin}" if note and origin else note or origin
 
 
 def device_name(machine: dict[str, str]) -> str:
@@ -127,12 +126,12 @@ def device_name(machine: dict[str, str]) -> str:
     return gpu.partition(",")[0] or f"{machine.get('cpu', 'an unknown machine')}{cores}"
 
 
-def code_words(end: Finished | None) -> str:
+def code_words(finished: Finished | None) -> str:
     """How much generated code of the graphs was kept; "" where nothing was compiled."""
-    graphs = end.code if end else []
+    graphs = finished.code if finished else []
     if not graphs:
         return ""
-    size = sum(one.characters for one in graphs)
-    stored = sum(bool(one.packed) for one in graphs)
-    said = f"{len(graphs)} graph{'s' * (len(graphs) != 1)}, {size:,} characters"
-    return said if stored == len(graphs) else f"{said}; {stored} kept"
+    characters = sum(graph.characters for graph in graphs)
+    kept = sum(bool(graph.packed) for graph in graphs)
+    text = f"{len(graphs)} graph{'s' * (len(graphs) != 1)}, {characters:,} characters"
+    return text if kept == len(graphs) else f"{text}; {kept} kept"

@@ -6,7 +6,7 @@ import io
 import re
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tokendyno.backend.config import UNTIL_S, Request, Workload
@@ -47,7 +47,7 @@ class Shared(NamedTuple):
 
     differences  of B against A, by the key of a tile
     curves       None where no arm has generated anything
-    command      what repeats it; "" for a run of many requests or given texts
+    command      that repeats it; "" for a run of many requests or given texts
     """
 
     title: str
@@ -68,7 +68,7 @@ class Shared(NamedTuple):
 
 
 def shared(run: Run, others: RunLog | None = None) -> Shared:
-    """A run as it is now. `others`: among which its texts may have been read."""
+    """A run as it is now. `others`: runs among which there may be a reading by its arms."""
     now = run.snapshot()
     head = batch_head(now, 0.0) if now.request.traffic else head_of(now, 0.0, others)
     created, verdict = now.created, head.verdict
@@ -82,7 +82,7 @@ def shared(run: Run, others: RunLog | None = None) -> Shared:
         [line for line in (verdict.basis, verdict.gate, verdict.unasked) if line],
         ", ".join([device_name(created.machine), date, *versions]),
         [SharedArm(arm.name, arm.label, arm.tiles) for arm in head.arms],
-        {key: found.text for key, found in head.differences.items()},
+        {key: difference.text for key, difference in head.differences.items()},
         _curves(now),
         command_of(now.request) if one_prompt else "",
     )
@@ -97,10 +97,10 @@ def _curves(run: Snapshot) -> Curves | None:
     a, b = arms if len(arms) == 2 else (None, None)
     if a and b and a.kv_full and b.kv_full:
         caches = [[s + f for s, f in zip(arm.kv_sliding, arm.kv_full, strict=True)] for arm in (a, b)]
-        both = min(map(len, caches))
-        ratio = caches[0][both - 1] / caches[1][both - 1] if caches[1][both - 1] else 1.0
-        found = run.comparison()
-        faster = max(found.ratio, 1 / found.ratio) if found else 1.0
+        last = min(map(len, caches)) - 1
+        ratio = caches[0][last] / caches[1][last] if caches[1][last] else 1.0
+        comparison = run.comparison()
+        faster = max(comparison.ratio, 1 / comparison.ratio) if comparison else 1.0
         if max(ratio, 1 / ratio if ratio else 1.0) > max(MIN_GAIN, faster):
             lines = [_thinned([(i + 1, size) for i, size in enumerate(cache)]) for cache in caches]
             return Curves("KV cache over tokens", "tokens", "bytes", lines)
@@ -114,37 +114,33 @@ def _counted(title: str, times: Sequence[Sequence[float]]) -> Curves | None:
 
 
 def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most `MOST_POINTS` of them, the last one included."""
-    every = -(-len(points) // MOST_POINTS)
-    return points if every < 2 else [*points[:-1:every], points[-1]]
+    """About `MOST_POINTS` of them, the last one included."""
+    stride = -(-len(points) // MOST_POINTS)
+    return points if stride < 2 else [*points[:-1:stride], points[-1]]
 
 
 # --- Markdown -------------------------------------------------------------------------------------
 
 
-def markdown(found: Shared) -> str:
+def markdown(run: Shared) -> str:
     """The verdict, a small table of figures, the machine and the command."""
-    header = [found.model, *(f"{arm.name}: {arm.label}" for arm in found.arms)]
-    header += ["B against A"] if found.differences else []
+    header = [run.model, *(f"{arm.name}: {arm.label}" for arm in run.arms)]
+    header += ["B against A"] if run.differences else []
     rows = [
-        [first.label, *(f"{tile.value} {tile.unit}".strip() for tile in tiles), found.differences.get(first.key, "")]
-        for tiles in zip(*(arm.tiles for arm in found.arms), strict=False)
+        [first.label, *(f"{tile.value} {tile.unit}".strip() for tile in tiles), run.differences.get(first.key, "")]
+        for tiles in zip(*(arm.tiles for arm in run.arms), strict=False)
         if (first := tiles[0]) and any(tile.value != "n/a" for tile in tiles)
     ]
     table = [header, ["---"] * len(header), *(row[: len(header)] for row in rows)]
-    parts = [f"**{_escaped(found.sentence)}**"]
+    parts = [f"**{_escaped(run.sentence)}**"]
     if rows:
-        parts.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in table))
-    parts += [_escaped(line) for line in found.notes]
-    parts.append(_escaped(f"{found.machine}."))
-    if found.command:
-        fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", found.command)), default=0))
-        parts.append(f"{fence}sh\n{found.command}\n{fence}")
+        parts.append("\n".join(f"| {' | '.join(map(_escaped, row))} |" for row in table))
+    parts += [_escaped(line) for line in run.notes]
+    parts.append(_escaped(f"{run.machine}."))
+    if run.command:
+        fence = "`" * max(3, 1 + max((len(ticks) for ticks in re.findall("`+", run.command)), default=0))
+        parts.append(f"{fence}sh\n{run.command}\n{fence}")
     return "\n\n".join(parts) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text if text == "---" else _escaped(text)
 
 
 def _escaped(text: str) -> str:
@@ -164,19 +160,22 @@ _OPTIONS = {
 
 
 def command_of(request: Request) -> str:
-    """What is typed to run the arms of a request again; what is as by default is left out."""
-    arms = {arm.name: _written(arm.choices) for arm in request.arms}
-    words = ["tokendyno", "run" if len(arms) == 1 else "compare", "--model", request.model]
-    for name, written in arms.items():
-        words += _option("--arm" if len(arms) == 1 else f"--{name.lower()}", written) if written else []
+    """The command line that runs the arms of a request again; what is at its default is left out."""
+    alone = len(request.arms) == 1
+    words = ["tokendyno", "run" if alone else "compare", "--model", request.model]
+    for arm in request.arms:
+        choices = ",".join(f"{axis}={choice}" for axis, choice in arm.choices.items())
+        words += _option("--arm" if alone else f"--{arm.name.lower()}", choices) if choices else []
     if request.until_s and request.until_s != UNTIL_S:
         words += ["--seconds", f"{request.until_s:g}"]
     if request.price_per_hour:
         words += ["--price-per-hour", f"{request.price_per_hour:g}"]
+    if not request.proof:
+        words.append("--no-proof")
     for field in dataclasses.fields(Workload):
         value = getattr(request.workload, field.name)
-        exactly = field.name == "repeats" and len(arms) == 2
-        if not request.until_s if exactly else value != field.default:
+        number_of_pairs = field.name == "repeats" and not alone
+        if not request.until_s if number_of_pairs else value != field.default:
             option = _OPTIONS[field.name]
             words += [option] if value is True else _option(option, str(value))
     return shlex.join(words)
@@ -186,35 +185,31 @@ def _option(option: str, value: str) -> list[str]:
     return [f"{option}={value}"] if value.startswith("-") else [option, value]
 
 
-def _written(choices: Mapping[str, str]) -> str:
-    return ",".join(f"{axis}={choice}" for axis, choice in choices.items())
-
-
 # --- files: the series as CSV, and the code that Inductor generated for the graphs -----------------
 
 _LEFT_OUT = "# {:,} characters: left out, the code of an arm's graphs is kept up to 2 MiB\n"
 
 COLUMNS = ["arm", "series", "index", "seconds", "latency_s", "kv_sliding_bytes", "kv_full_bytes", "memory_bytes"]
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
-"""How a cell begins that a spreadsheet would compute."""
+"""Beginnings of a cell that a spreadsheet would compute."""
 
 
 def series_csv(run: Run) -> str:
     """One line for each token (or pass) of the first repeat, and one for each sample of memory."""
     now, text = run.snapshot(), io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(COLUMNS)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
     step = "pass" if now.unit == "forward" else "token"
     for name, arm in now.arms.items():
         columns = zip(arm.t_s, arm.latency_s, arm.kv_sliding, arm.kv_full, strict=True)
-        rows.writerows([cell_text(name), step, index, *values, ""] for index, values in enumerate(columns))
-        samples = zip(arm.sample_t_s, arm.sample_bytes, strict=True)
-        rows.writerows([cell_text(name), "sample", i, at_s, "", "", "", size] for i, (at_s, size) in enumerate(samples))
+        writer.writerows([cell_text(name), step, i, *values, ""] for i, values in enumerate(columns))
+        samples = enumerate(zip(arm.sample_t_s, arm.sample_bytes, strict=True))
+        writer.writerows([cell_text(name), "sample", i, at_s, "", "", "", size] for i, (at_s, size) in samples)
     return text.getvalue()
 
 
 def cell_text(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
+    """The text as a cell that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(FORMULAS) else text
 
 
@@ -222,7 +217,7 @@ def code_file(run: Snapshot) -> str:
     """The code of every arm, each graph under its id as the ledger and torch's own tools name it; "" where none is."""
     parts = []
     for name, arm in run.arms.items():
-        for one in arm.finished.code if arm.finished else []:
-            head = f"# {'-' * 20} arm {name}, graph {one.id or 'without id'} {'-' * 20}\n"
-            parts.append(head + (one.text if one.packed else _LEFT_OUT.format(one.characters)))
+        for graph in arm.finished.code if arm.finished else []:
+            head = f"# {'-' * 20} arm {name}, graph {graph.id or 'without id'} {'-' * 20}\n"
+            parts.append(head + (graph.text if graph.packed else _LEFT_OUT.format(graph.characters)))
     return "\n".join(parts)

@@ -1,8 +1,8 @@
-"""Where the start of an arm went, from its process to its first token, and from how many tokens on waiting pays.
+"""Where the time of an arm's start went, from its process to its first token, and from how many tokens on waiting pays.
 
-The spans are those of the run's own record: phases that the worker reported, stages of the load, stages of compiling as
+The spans come from the run's own records: phases that the worker reported, stages of the load, stages of compiling as
 torch counts them, captures of CUDA graphs. A worker that was started ahead, or kept from an earlier run with its model,
-has done some of that before: this is said, and the spans are those of the run.
+has done some of that before: that is said, and left out of the spans.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tokendyno.backend.messages import Compiled
+from tokendyno.backend.messages import Compiled, PhaseName
 from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.records import Unit
 from tokendyno.backend.runs.snapshot import Snapshot
@@ -43,11 +43,11 @@ TITLES = {
 _STAGES = {"context": "context", "fill": "fill", "move": "move", "warm_up": "move", "quantize": "quantize"}
 """Stages of a load, as a worker names them, and the spans that they belong to; the rest of it is reading."""
 
-_OF_NO_ARM = ("start", "import", "download")
+_OF_NO_ARM: tuple[PhaseName, ...] = ("start", "import", "download")
 """Spans that do not depend on what an arm chooses."""
 
 _LEAST_S = 0.005
-"""A shorter span is left out: it is part of none that a reader could see."""
+"""A shorter span is left out: nobody could see its part."""
 
 _MOST_GRAPHS = 3
 """Graphs whose seconds are named one by one."""
@@ -85,7 +85,7 @@ class Start(NamedTuple):
 
     @property
     def own_s(self) -> float:
-        """What of that arms are compared by: imports and downloads are those of the arm that happens to come first."""
+        """The part by which arms are compared: imports and downloads fall to whichever arm happens to come first."""
         return sum(seconds for span, seconds in self.spans_s.items() if span not in _OF_NO_ARM)
 
 
@@ -103,25 +103,26 @@ def start_of(arm: ArmSeries, alone: bool) -> Start | None:
     if first is None or loaded is None or "run" not in phases:
         return None
     before: Before = "loaded" if loaded.reused else "" if "start" in phases else "started"
-    found = dict.fromkeys(TITLES, 0.0) | {name: phases.get(name, 0.0) for name in ("start", "import", "download")}
+    spans_s = dict.fromkeys(TITLES, 0.0) | {name: phases.get(name, 0.0) for name in _OF_NO_ARM}
     stages_s, load_s = loaded.stages_s, phases.get("load", 0.0) + phases.get("quantize", 0.0)
     for stage, span in _STAGES.items():
-        found[span] += stages_s.get(stage, 0.0)
-    found["read"] = max(0.0, load_s + stages_s.get("context", 0.0) - sum(found[span] for span in set(_STAGES.values())))
+        spans_s[span] += stages_s.get(stage, 0.0)
+    named_s = sum(spans_s[span] for span in set(_STAGES.values()))
+    spans_s["read"] = max(0.0, load_s + stages_s.get("context", 0.0) - named_s)
     left_s = phases.get("compile", 0.0) + phases.get("warmup", 0.0)
     compiled = first.compiled if before != "loaded" or "compile" in phases else None  # else that of an earlier run
-    inside = compiled.stages_s if compiled else {}
-    for span, seconds in {**inside, "capture": first.counts.warmup.capture_s or 0.0}.items():
-        found[span] = min(seconds, left_s)
-        left_s -= found[span]
-    found["warmup"], found["prefill"] = left_s, first.ttft_s
-    found["cache"] = (first.counts.warmup.cache_s or 0.0) if compiled or before != "loaded" else 0.0
+    compile_s = compiled.stages_s if compiled else {}
+    for span, seconds in {**compile_s, "capture": first.counts.warmup.capture_s or 0.0}.items():
+        spans_s[span] = min(seconds, left_s)
+        left_s -= spans_s[span]
+    spans_s["warmup"], spans_s["prefill"] = left_s, first.ttft_s
+    spans_s["cache"] = (first.counts.warmup.cache_s or 0.0) if compiled or before != "loaded" else 0.0
     if alone:
         begin_s = min(phase.begin_s for phase in arm.first_phases.values())
         whole_s = arm.first_phases["run"].begin_s + first.ttft_s - begin_s
-        found["between"] = max(0.0, whole_s - sum(found.values()))
-    spans_s = {name: seconds for name, seconds in found.items() if seconds >= _LEAST_S or name == "prefill"}
-    return Start(spans_s, compiled, loaded.cached, before)
+        spans_s["between"] = max(0.0, whole_s - sum(spans_s.values()))
+    shown_s = {span: seconds for span, seconds in spans_s.items() if seconds >= _LEAST_S or span == "prefill"}
+    return Start(shown_s, compiled, loaded.cached, before)
 
 
 # --- in words -------------------------------------------------------------------------------------
@@ -129,10 +130,10 @@ def start_of(arm: ArmSeries, alone: bool) -> Start | None:
 
 def start_text(run: Snapshot, name: str) -> StepText | None:
     """The start of an arm as parts with shares; None where nothing is known of it."""
-    found = start_of(run.arms[name], len(run.arms) == 1)
-    if found is None:
+    start = start_of(run.arms[name], len(run.arms) == 1)
+    if start is None:
         return None
-    total_s = found.total_s
+    total_s = start.total_s
     parts = [
         PartText(
             span,
@@ -140,43 +141,44 @@ def start_text(run: Snapshot, name: str) -> StepText | None:
             seconds,
             joined(seconds),
             seconds / total_s,
-            cache_text(found) if span == "read" else _by_graph(found.compiled, span),
+            cache_text(start) if span == "read" else _by_graph(start.compiled, span),
         )
-        for span, seconds in found.spans_s.items()
+        for span, seconds in start.spans_s.items()
     ]
-    if found.before:
-        parts.insert(0, PartText("start", TITLES["start"], None, _BEFORE[found.before][1], 0.0))
-    said = f"steady after {joined(total_s)}"
+    if start.before:
+        parts.insert(0, PartText("start", TITLES["start"], None, _BEFORE[start.before][1], 0.0))
+    steady = f"steady after {joined(total_s)}"
     if step_s := run.summary(name).latency_mean_s:
-        said += f", then {joined(step_s)} a {step_word(run.unit)}"
-    sentences = [said, before_text(found), origin(found.compiled)]
-    return StepText(total_s, joined(total_s), parts, "; ".join(filter(None, sentences)))
+        steady += f", then {joined(step_s)} a {step_word(run.unit)}"
+    clauses = [steady, before_text(start), origin(start.compiled)]
+    return StepText(total_s, joined(total_s), parts, "; ".join(filter(None, clauses)))
 
 
-def before_text(found: Start) -> str:
+def before_text(start: Start) -> str:
     """What was done before the run; "" where all of the start is in it."""
-    return "{}: {}".format(*_BEFORE[found.before]).lower() if found.before else ""
+    return "{}: {}".format(*_BEFORE[start.before]).lower() if start.before else ""
 
 
-def cache_text(found: Start) -> str:
+def cache_text(start: Start) -> str:
     """From where the files were read; "" where that is not known."""
-    if found.cached is None:
+    if start.cached is None:
         return ""
-    if found.cached > 0.99:
+    if start.cached > 0.99:
         return "from the page cache"
-    return "from the disk" if found.cached < 0.01 else f"{found.cached:.0%} from the page cache, the rest from the disk"
+    return "from the disk" if start.cached < 0.01 else f"{start.cached:.0%} from the page cache, the rest from the disk"
 
 
 def _by_graph(compiled: Compiled | None, stage: str) -> str:
-    """What of a stage each of several graphs took, the longest first; "" where that is not known."""
+    """How long each of several graphs took in a stage, the longest first; "" where that is not known."""
     graphs = compiled.graphs if compiled else []
     took = sorted(((graph.stages_s.get(stage, 0.0), number) for number, graph in enumerate(graphs, 1)), reverse=True)
     took = [(seconds, number) for seconds, number in took if seconds >= _LEAST_S]
     if len(graphs) < 2 or not took:
         return ""
-    said = [f"graph {number} of {len(graphs)} {joined(seconds)}" for seconds, number in took[:_MOST_GRAPHS]]
-    more = [f"others {joined(sum(seconds for seconds, _ in took[_MOST_GRAPHS:]))}"] * (len(took) > _MOST_GRAPHS)
-    return ", ".join(said + more)
+    parts = [f"graph {number} of {len(graphs)} {joined(seconds)}" for seconds, number in took[:_MOST_GRAPHS]]
+    if len(took) > _MOST_GRAPHS:
+        parts.append(f"others {joined(sum(seconds for seconds, _ in took[_MOST_GRAPHS:]))}")
+    return ", ".join(parts)
 
 
 def origin(compiled: Compiled | None) -> str:
@@ -192,10 +194,10 @@ def origin(compiled: Compiled | None) -> str:
 
 
 class BreakEven(msgspec.Struct, frozen=True):
-    """From when on an arm that starts later, but takes less time a token, is ahead.
+    """When an arm that starts later, but takes less time a token, has caught up.
 
     later_s   by how much it starts later, from the end of its imports
-    tokens    from how many on it is ahead; `low`, `high`: 95% interval, `high` None where it has no end, and both None
+    tokens    from how many on it is ahead; `low`, `high`: 95% interval; `high` is None where it has no end, and both
               where nothing was repeated
     """
 
@@ -232,7 +234,7 @@ def pays_sentence(run: Snapshot) -> str:
         return ""
     early, name = started
     pays = break_even(started[early], started[name])
-    return paid_back(name, pays, run.unit, run.request.workload.max_new_tokens) if pays else ""
+    return _paid_back(name, pays, run.unit, run.request.workload.max_new_tokens) if pays else ""
 
 
 class Crossing(msgspec.Struct, frozen=True):
@@ -265,11 +267,11 @@ def _both(run: Snapshot) -> dict[str, Started] | None:
     """The two arms of a run that has ended, the sooner one first; None where one is unknown, or both are equal."""
     if len(run.arms) != 2 or not run.ended or run.equal_arms:
         return None
-    found = {name: start_of(arm, alone=False) for name, arm in run.arms.items()}
-    known = {name: Started(start, run.summary(name)) for name, start in found.items() if start is not None}
-    if len(known) != 2:
+    starts = {name: start_of(arm, alone=False) for name, arm in run.arms.items()}
+    started = {name: Started(start, run.summary(name)) for name, start in starts.items() if start is not None}
+    if len(started) != 2:
         return None
-    return dict(sorted(known.items(), key=lambda item: item[1].start.own_s))
+    return dict(sorted(started.items(), key=lambda item: item[1].start.own_s))
 
 
 def standing(first_name: str, first: Started, name: str, other: Started, unit: Unit, tokens: int) -> str:
@@ -277,8 +279,8 @@ def standing(first_name: str, first: Started, name: str, other: Started, unit: U
     if "loaded" in (first.start.before, other.start.before):
         return ""
     for late_name, early, late in ((name, first, other), (first_name, other, first)):
-        if found := break_even(early, late):
-            return paid_back(late_name, found, unit, tokens)
+        if pays := break_even(early, late):
+            return _paid_back(late_name, pays, unit, tokens)
     later_s = other.start.own_s - first.start.own_s
     slow, fast = first.summary.latency_mean_s, other.summary.latency_mean_s
     if not slow or not fast or abs(slow - fast) < _SAME_SPEED * slow:
@@ -289,16 +291,16 @@ def standing(first_name: str, first: Started, name: str, other: Started, unit: U
     return f"{name} takes less a {step} and starts no later: it pays at once."
 
 
-def paid_back(name: str, found: BreakEven, unit: Unit, tokens: int) -> str:
+def _paid_back(name: str, pays: BreakEven, unit: Unit, tokens: int) -> str:
     """When waiting for an arm pays. `tokens`: of a run."""
     step, steps = ("token", "tokens") if unit == "token" else ("forward pass", "forward passes")
-    said = f"{name} starts {joined(found.later_s)} later and saves {joined(found.saved_s)} a {step}"
-    if found.low is not None and found.high is None:
-        return f"{said}: whether that ever pays is not settled (from {_count(found.low)} {steps} on at best)."
-    between = f" ({_count(found.low)} to {_count(found.high)})" if found.low is not None and found.high else ""
-    runs = math.ceil(found.tokens / tokens)
+    lead = f"{name} starts {joined(pays.later_s)} later and saves {joined(pays.saved_s)} a {step}"
+    if pays.low is not None and pays.high is None:
+        return f"{lead}: whether that ever pays is not settled (from {_count(pays.low)} {steps} on at best)."
+    between = f" ({_count(pays.low)} to {_count(pays.high)})" if pays.low is not None and pays.high else ""
+    runs = math.ceil(pays.tokens / tokens)
     after = f", in run {runs:,} of this length" if runs > 1 else ""
-    return f"{said}: it pays from {_count(found.tokens)} {steps} on{between}{after}."
+    return f"{lead}: it pays from {_count(pays.tokens)} {steps} on{between}{after}."
 
 
 def _count(tokens: float) -> str:

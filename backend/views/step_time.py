@@ -1,8 +1,8 @@
 """Where the time of a step goes, in words: the parts of a traced step, each against the bytes that it must read.
 
-A profiler slows what it listens to, so a traced step is no measured one. Parts add up to the measured time, by which
-arms are compared: where the traced step is longer, its shares are taken of the measured time; where it is shorter, the
-rest is not explained. Either is said.
+A profiler slows what it traces, so a traced step is not a measured one. The parts add up to the measured time, by which
+arms are compared: where the traced step is longer, its parts are scaled down to it; where it is shorter, the rest is
+not explained. Either is said.
 """
 
 import msgspec
@@ -69,66 +69,66 @@ def step_text(run: Snapshot, name: str) -> StepText | None:
     ]
     rest_s = whole_s - step.seconds
     if rest_s > _LEAST_SHARE * whole_s:
-        said = "measured steps take longer than the traced ones"
-        parts.append(PartText("unexplained", "Not explained", rest_s, joined(rest_s), rest_s / whole_s, said))
-    return StepText(whole_s, joined(whole_s), parts, _said(step, whole_s, run.unit))
+        why = "measured steps take longer than the traced ones"
+        parts.append(PartText("unexplained", "Not explained", rest_s, joined(rest_s), rest_s / whole_s, why))
+    return StepText(whole_s, joined(whole_s), parts, _basis(step, whole_s, run.unit))
 
 
-def step_tiles(found: StepText | None) -> list[Tile]:
+def step_tiles(step: StepText | None) -> list[Tile]:
     """A step and its parts as rows of a table."""
-    if found is None:
+    if step is None:
         return []
-    if found.missing:
-        return [Tile("step", "Where the time goes", "n/a", "", found.missing)]
-    rows = [Tile("step", "Where the time goes", *seconds_text(found.seconds), found.said)]
-    for one in found.parts:
-        value, unit = seconds_text(one.seconds) if one.seconds is not None else ("n/a", "")
-        unit += f", {100 * one.share:.0f}%" if unit else ""
-        label = f"  {one.label[0].lower()}{one.label[1:]}"
-        rows.append(Tile(f"step_{one.key}", label, value, unit, one.reads))
+    if step.missing:
+        return [Tile("step", "Where the time goes", "n/a", "", step.missing)]
+    rows = [Tile("step", "Where the time goes", *seconds_text(step.seconds), step.said)]
+    for part in step.parts:
+        value, unit = seconds_text(part.seconds) if part.seconds is not None else ("n/a", "")
+        unit += f", {100 * part.share:.0f}%" if unit else ""
+        label = f"  {part.label[0].lower()}{part.label[1:]}"
+        rows.append(Tile(f"step_{part.key}", label, value, unit, part.reads))
     return rows
 
 
 def _part(
     part: StepPart, label: str, step: StepTime, whole_s: float, scale: float, reads: StepReads | None
 ) -> PartText:
-    """`scale`: of the traced time to the measured `whole_s`."""
+    """`scale`: from traced seconds to those of the measured `whole_s`."""
     traced_s = step.parts_s.get(part)
     size = {"attention": reads.kv_bytes, "products": reads.weight_bytes}.get(part, 0) if reads else 0
-    said, needed = "", None
+    note, reads_s = "", None
     if reads and size:
-        said = f"must read {' '.join(bytes_text(size))} of {'KV cache' if part == 'attention' else 'weights'}"
+        note = f"must read {' '.join(bytes_text(size))} of {'KV cache' if part == 'attention' else 'weights'}"
         if reads.bytes_per_s:
-            needed = size / reads.bytes_per_s
-            said += f", {joined(needed)} at {reads.bytes_per_s / 1e9:,.4g} GB/s ({reads.source})"
+            reads_s = size / reads.bytes_per_s
+            note += f", {joined(reads_s)} at {reads.bytes_per_s / 1e9:,.4g} GB/s ({reads.source})"
     if traced_s is None:
-        said = "; ".join(filter(None, ["fused with other operators in compiled code", said]))
-        return PartText(part, label, None, "n/a", 0.0, said, needed)
+        note = "; ".join(filter(None, ["fused with other operators in compiled code", note]))
+        return PartText(part, label, None, "n/a", 0.0, note, reads_s)
     seconds = traced_s * scale
-    return PartText(part, label, seconds, joined(seconds), seconds / whole_s, said, needed)
+    return PartText(part, label, seconds, joined(seconds), seconds / whole_s, note, reads_s)
 
 
-def _said(step: StepTime, whole_s: float, unit: Unit) -> str:
-    """On what the parts rest: traced steps, how they became the measured time, and the part "other"."""
-    what, one = ("steps", "token") if unit == "token" else ("passes", "forward pass")
-    traced, whole = (joined(seconds) for seconds in (step.seconds, whole_s))
-    said = f"{step.steps} traced {what} of {traced}"
+def _basis(step: StepTime, whole_s: float, unit: Unit) -> str:
+    """What the parts rest on: traced steps, how they became the measured time, and most of the part "other"."""
+    what, each = ("steps", "token") if unit == "token" else ("passes", "forward pass")
+    text, whole = f"{step.steps} traced {what} of {joined(step.seconds)}", joined(whole_s)
     if whole_s < step.seconds:
-        said = f"the measured {whole} per {one}, split as {said} each under the profiler"
+        text = f"the measured {whole} per {each}, split as {text} each under the profiler"
     elif whole_s - step.seconds > _LEAST_SHARE * whole_s:
-        said += f" leave the rest of the measured {whole} per {one} unexplained"
+        text += f" leave the rest of the measured {whole} per {each} unexplained"
     scale = min(1.0, whole_s / step.seconds)
     if step.others:
-        most = ", ".join(f"{name} {joined(took * scale)}" for name, took in list(_by_name(step).items())[:3])
-        said += f"; most of other: {most}"
-    return said
+        most = ", ".join(f"{name} {joined(took_s * scale)}" for name, took_s in list(_by_name(step).items())[:3])
+        text += f"; most of other: {most}"
+    return text
 
 
 def _by_name(step: StepTime) -> dict[str, float]:
-    """Seconds of what is in the part "other", by name without C++ types, which tell the uses of one kernel apart."""
-    found: dict[str, float] = {}
-    for name, took in step.others.items():
+    """Seconds of what is in the part "other", the longest first, by names without C++ types, which only tell uses of a
+    kernel apart."""
+    seconds: dict[str, float] = {}
+    for name, took_s in step.others.items():
         bare = name.replace("(anonymous namespace)::", "").removeprefix("void ").partition("<")[0].partition("(")[0]
         short = bare if bare == name else bare.rpartition("::")[2]  # aten::mul is an operator's whole name
-        found[short] = found.get(short, 0.0) + took
-    return dict(sorted(found.items(), key=lambda one: -one[1]))
+        seconds[short] = seconds.get(short, 0.0) + took_s
+    return dict(sorted(seconds.items(), key=lambda item: -item[1]))

@@ -13,9 +13,9 @@ from tokendyno.backend.units import times
 from tokendyno.backend.views.start import crossing
 
 NumberKind = Literal["speed", "growth", "memory", "roofline", "pays", "useful", "graphs"]
-"""What of a recording the number is: how fast B is against A; how much more of KV cache A keeps since the prompt, than
-B or another model's run; peak memory of B against A; B's share of the roofline; tokens from which on waiting for B
-pays; useful tokens a second of B against A; graphs that were compiled for B."""
+"""What the number is, in this order: how fast B is against A; how much more A's KV cache grew after the prompt than B's
+or another model's; peak memory of B against A; B's share of the roofline; tokens from which on waiting for B pays;
+useful tokens a second of B against A; graphs that were compiled for B."""
 
 POINTS = 48
 """Points of a small curve."""
@@ -28,7 +28,7 @@ class StoryNumber(msgspec.Struct, frozen=True):
     curves: list[list[float]]
 
 
-def story_number(run: Run, kind: NumberKind, sittings: Sequence[float] = (), beside: Run | None = None) -> StoryNumber:
+def story_number(run: Run, kind: NumberKind, sittings: Sequence[float], beside: Run | None) -> StoryNumber:
     """The number of a recording, "" without one; `sittings`: ratios whose median it is; `beside`: a run of another
     model, whose first arm takes the place of B."""
     now = run.snapshot()
@@ -44,8 +44,8 @@ def _figure(run: Snapshot, arms: Sequence[ArmSeries], kind: NumberKind, sittings
     a, b = arms
     match kind:
         case "speed":
-            found = run.comparison()
-            ratio = median(sittings) or (found.ratio if found else None)
+            comparison = run.comparison()
+            ratio = median(sittings) or (comparison.ratio if comparison else None)
             return times(ratio) if ratio else ""
         case "growth":
             grown = [sum(kv[-1] - kv[0] for kv in (arm.kv_sliding, arm.kv_full) if kv) for arm in (a, b)]
@@ -57,8 +57,8 @@ def _figure(run: Snapshot, arms: Sequence[ArmSeries], kind: NumberKind, sittings
             share = run.summary(b.name).roofline_share
             return f"{share:.0%}" if share else ""
         case "pays":
-            found_at = crossing(run)
-            return found_at.label.partition(" ")[0] if found_at else ""
+            lines = crossing(run)
+            return lines.label.partition(" ")[0] if lines else ""
         case "useful":
             rates = [summary.useful_tokens_s for summary in run.batch_summaries.values()]
             return _less(rates[1] / rates[0]) if rates[0] and rates[1] else ""
@@ -79,7 +79,7 @@ def _curves(run: Snapshot, arms: Sequence[ArmSeries], kind: NumberKind) -> list[
             lines.append([])
         elif kind == "growth":
             sizes = [s + f for s, f in zip(arm.kv_sliding, arm.kv_full, strict=True)]
-            lines.append([float(now - sizes[0]) for now in sizes])
+            lines.append([float(size - sizes[0]) for size in sizes])
         else:
             lines.append(list(arm.latency_s[1:]))
     top = max((value for line in lines for value in line), default=0.0)

@@ -22,20 +22,20 @@ class Tile(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-Pair = tuple[str, str]
+Figure = tuple[str, str]
 """A value and its unit."""
 
 
-def tile(key: str, label: str, pair: Pair | None, note: str = "") -> Tile:
-    value, unit = pair or ("n/a", "")
+def tile(key: str, label: str, figure: Figure | None, note: str = "") -> Tile:
+    value, unit = figure or ("n/a", "")
     return Tile(key, label, value, unit, note)
 
 
-def of_unit(value: float | None, unit: str) -> Pair | None:
+def of_unit(value: float | None, unit: str) -> Figure | None:
     return None if value is None else (three(value), unit)
 
 
-def in_seconds(value: float | None) -> Pair | None:
+def in_seconds(value: float | None) -> Figure | None:
     return None if value is None else seconds_text(value)
 
 
@@ -48,22 +48,22 @@ def step_word(unit: Unit) -> str:
     return "token" if unit == "token" else "forward pass"
 
 
-def percentile_tile(key: str, label: str, share: float, value_s: float | None, of: str) -> Tile:
-    """A percentile of seconds, or how many samples it needs. `of`: what these are."""
-    note = "" if value_s is not None else f"needs {MIN_SAMPLES[share]} {of}"
+def percentile_tile(key: str, label: str, share: float, value_s: float | None, samples: str) -> Tile:
+    """A percentile of seconds, or how many samples it needs. `samples`: what these are."""
+    note = "" if value_s is not None else f"needs {MIN_SAMPLES[share]} {samples}"
     return tile(key, f"{label}, {100 * share:.0f}th percentile", in_seconds(value_s), note)
 
 
-def in_bytes(value: float | None) -> Pair | None:
+def in_bytes(value: float | None) -> Figure | None:
     return None if value is None else bytes_text(value)
 
 
-def in_percent(share: float | None) -> Pair | None:
+def in_percent(share: float | None) -> Figure | None:
     return None if share is None else (three(100 * share), "%")
 
 
 def tiles(
-    s: Summary,
+    summary: Summary,
     memory_label: str,
     batch_size: int,
     unit: Unit = "token",
@@ -71,41 +71,43 @@ def tiles(
     prefill: PrefillBound | None = None,
 ) -> list[Tile]:
     """The figures of an arm, "n/a" where there is none yet."""
-    over = f"mean over {s.runs} runs" if s.runs > 1 else ""
-    p90 = "" if s.latency_p90_s is None else f"p90 {joined(s.latency_p90_s)}"
-    latency = tile("latency", f"Time per {step_word(unit)}, mean", in_seconds(s.latency_mean_s), p90)
-    bounded = s.roofline_s is not None or not roofline_note  # a bound may come, or is known not to
-    share = [tile("share", "% of roofline", in_percent(s.roofline_share), roofline_note)] if bounded else []
-    memory = tile("memory", "Peak memory", in_bytes(s.peak_memory_bytes), memory_label)
+    over = f"mean over {summary.runs} runs" if summary.runs > 1 else ""
+    p90 = "" if summary.latency_p90_s is None else f"p90 {joined(summary.latency_p90_s)}"
+    latency = tile("latency", f"Time per {step_word(unit)}, mean", in_seconds(summary.latency_mean_s), p90)
+    bounded = summary.roofline_s is not None or not roofline_note  # a bound may come, or is known not to
+    share = [tile("share", "% of roofline", in_percent(summary.roofline_share), roofline_note)] if bounded else []
+    memory = tile("memory", "Peak memory", in_bytes(summary.peak_memory_bytes), memory_label)
     if unit == "forward":
-        rate = of_unit(s.batch_tokens_per_s, "sequences/s")
+        rate = of_unit(summary.batch_tokens_per_s, "sequences/s")
         batch = f"batch of {batch_size}" if batch_size > 1 else ""
         return [latency, tile("rate", "Throughput", rate, batch), *share, memory]
     batch = ""
-    if batch_size > 1 and s.batch_tokens_per_s is not None:
-        batch = f"{three(s.batch_tokens_per_s)} tok/s in the batch of {batch_size}"
+    if batch_size > 1 and summary.batch_tokens_per_s is not None:
+        batch = f"{three(summary.batch_tokens_per_s)} tok/s in the batch of {batch_size}"
     return [
-        tile("ttft", "Time to first token", in_seconds(s.ttft_s), _against_bound(s, over, prefill)),
+        tile("ttft", "Time to first token", in_seconds(summary.ttft_s), _against_bound(summary, over, prefill)),
         latency,
-        tile("rate", f"Decode speed{' per sequence' * (batch_size > 1)}", of_unit(s.tokens_per_s, "tok/s"), batch),
+        tile(
+            "rate", f"Decode speed{' per sequence' * (batch_size > 1)}", of_unit(summary.tokens_per_s, "tok/s"), batch
+        ),
         *share,
         memory,
-        tile("kv", "KV cache", in_bytes(s.kv_bytes), _against_prediction(s)),
+        tile("kv", "KV cache", in_bytes(summary.kv_bytes), _against_prediction(summary)),
     ]
 
 
-def _against_bound(s: Summary, note: str, prefill: PrefillBound | None) -> str:
-    """That note, and which share of the first token's time the hardware could not do without."""
-    if prefill is None or not s.ttft_s:
+def _against_bound(summary: Summary, note: str, prefill: PrefillBound | None) -> str:
+    """The note, and what share of the time to first token the hardware needs at least."""
+    if prefill is None or not summary.ttft_s:
         return note
-    share = " ".join(in_percent(prefill.seconds / s.ttft_s) or ())
-    return ", ".join(filter(None, [note, f"{share.replace(' ', '')} of its {prefill.limited_by} bound"]))
+    share = "".join(in_percent(prefill.seconds / summary.ttft_s) or ())
+    return ", ".join(filter(None, [note, f"{share} of its {prefill.limited_by} bound"]))
 
 
-def _against_prediction(s: Summary) -> str:
-    if s.kv_bytes is None or not s.kv_predicted_bytes:
+def _against_prediction(summary: Summary) -> str:
+    if summary.kv_bytes is None or not summary.kv_predicted_bytes:
         return ""
-    error = 100 * (s.kv_bytes - s.kv_predicted_bytes) / s.kv_predicted_bytes
+    error = 100 * (summary.kv_bytes - summary.kv_predicted_bytes) / summary.kv_predicted_bytes
     return "as predicted" if abs(error) < 0.05 else f"{error:+.1f}% vs predicted"
 
 
@@ -131,59 +133,61 @@ WAIT_TEXTS: dict[WaitReason, str] = {
 """What a request waited for, after the word "for"."""
 
 
-def batch_tiles(s: BatchSummary, limits: Limits) -> list[Tile]:
+def batch_tiles(summary: BatchSummary, limits: Limits) -> list[Tile]:
     """The tiles of an arm, "n/a" where nothing is known yet."""
-    within = "set a limit" if s.good is None else f"{s.good} of {s.requests} within {_limits(limits)}"
+    within = "set a limit" if summary.good is None else f"{summary.good} of {summary.requests} within {_limits(limits)}"
     return [
-        tile("useful", "Useful tokens", of_unit(s.useful_tokens_s, "tok/s"), "padding not counted"),
+        tile("useful", "Useful tokens", of_unit(summary.useful_tokens_s, "tok/s"), "padding not counted"),
         tile(
             "ttft",
             "Time to first token, median",
-            in_seconds(s.ttft.median_s),
-            _percentiles(s.ttft) or "waiting counted",
+            in_seconds(summary.ttft.median_s),
+            _percentiles(summary.ttft) or "waiting counted",
         ),
-        tile("token", "Time per output token, median", in_seconds(s.token.median_s), _percentiles(s.token)),
-        tile("request", "End to end, median", in_seconds(s.request.median_s), _percentiles(s.request)),
-        tile("goodput", "Goodput", of_unit(s.goodput_s, "req/s"), within),
-        tile("busy", "Slots at useful work", in_percent(s.busy_share), "of slots in all steps"),
+        tile("token", "Time per output token, median", in_seconds(summary.token.median_s), _percentiles(summary.token)),
+        tile("request", "End to end, median", in_seconds(summary.request.median_s), _percentiles(summary.request)),
+        tile("goodput", "Goodput", of_unit(summary.goodput_s, "req/s"), within),
+        tile("busy", "Slots at useful work", in_percent(summary.busy_share), "of slots in all steps"),
     ]
 
 
-def batch_details(s: BatchSummary, memory_bytes: int | None, memory_label: str) -> list[Tile]:
-    """What stands behind the tiles."""
-    waste = s.padding_tokens / s.positions if s.positions else None
-    in_use = None if s.held_peak_bytes is None or not s.cache_bytes else s.held_peak_bytes / s.cache_bytes
-    each = "" if s.step_mean_s is None else f"mean {joined(s.step_mean_s)}"
-    of = "" if s.cache_bytes is None else f"of {' '.join(bytes_text(s.cache_bytes))}"
+def batch_details(summary: BatchSummary, memory_bytes: int | None, memory_label: str) -> list[Tile]:
+    """The rows behind the tiles."""
+    wasted_steps = summary.slot_steps - summary.busy_steps
+    waste = summary.padding_tokens / summary.positions if summary.positions else None
+    held, cache_bytes = summary.held_peak_bytes, summary.cache_bytes
+    in_use = held / cache_bytes if held is not None and cache_bytes else None
+    each = "" if summary.step_mean_s is None else f"mean {joined(summary.step_mean_s)}"
+    cache = "" if cache_bytes is None else f"of {' '.join(bytes_text(cache_bytes))}"
     return [
-        tile("served", "Requests served", (f"{s.served:,}", f"of {s.requests:,}")),
-        tile("tokens", "Useful tokens", (f"{s.tokens:,}", "tokens")),
-        tile("wall", "Time to serve them", in_seconds(s.wall_s)),
-        tile("steps", "Steps", (f"{s.steps:,}", "steps"), each),
-        *_spread_rows("ttft", "Time to first token", s.ttft),
-        *_spread_rows("token", "Time per output token", s.token),
-        *_spread_rows("request", "End to end", s.request),
-        tile("idle", "Slot-steps without useful work", (f"{s.slot_steps - s.busy_steps:,}", f"of {s.slot_steps:,}"),
-              f"{s.idle_steps:,} held by a request that had ended" if s.idle_steps else ""),
-        tile("padding", "Padding", (f"{s.padding_tokens:,}", "positions"),
+        tile("served", "Requests served", (f"{summary.served:,}", f"of {summary.requests:,}")),
+        tile("tokens", "Useful tokens", (f"{summary.tokens:,}", "tokens")),
+        tile("wall", "Time to serve them", in_seconds(summary.wall_s)),
+        tile("steps", "Steps", (f"{summary.steps:,}", "steps"), each),
+        *_spread_rows("ttft", "Time to first token", summary.ttft),
+        *_spread_rows("token", "Time per output token", summary.token),
+        *_spread_rows("request", "End to end", summary.request),
+        tile("idle", "Slot-steps without useful work", (f"{wasted_steps:,}", f"of {summary.slot_steps:,}"),
+              f"{summary.idle_steps:,} held by a request that had ended" if summary.idle_steps else ""),
+        tile("padding", "Padding", (f"{summary.padding_tokens:,}", "positions"),
               "" if waste is None else f"{three(100 * waste)}% of all that were processed"),
-        tile("held", "Paged KV cache held at most", in_percent(in_use), of or "no pages"),
+        tile("held", "Paged KV cache held at most", in_percent(in_use), cache or "no pages"),
         *[
             tile(f"wait_{reason}", f"Waited for {WAIT_TEXTS[reason]}", (f"{number:,}", "requests"))
-            for reason, number in s.waited.items()
+            for reason, number in summary.waited.items()
         ],
-        tile("memory", "Peak memory", None if memory_bytes is None else bytes_text(memory_bytes), memory_label),
+        tile("memory", "Peak memory", in_bytes(memory_bytes), memory_label),
     ]  # fmt: skip
 
 
-def _spread_rows(key: str, label: str, found: Spread) -> list[Tile]:
-    shares = ((0.90, found.p90_s), (0.99, found.p99_s))
+def _spread_rows(key: str, label: str, spread: Spread) -> list[Tile]:
+    shares = ((0.90, spread.p90_s), (0.99, spread.p99_s))
     return [percentile_tile(f"{key}_{100 * share:.0f}", label, share, value, "requests") for share, value in shares]
 
 
-def _percentiles(found: Spread) -> str:
-    known = ((90, found.p90_s), (99, found.p99_s))
-    return ", ".join(f"p{share} {joined(value)}" for share, value in known if value is not None)
+def _percentiles(spread: Spread) -> str:
+    percentiles = ((90, spread.p90_s), (99, spread.p99_s))
+    return ", ".join(f"p{share} {joined(seconds)}" for share, seconds in percentiles if seconds is not None)
 
 
 def _limits(limits: Limits) -> str:

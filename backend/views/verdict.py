@@ -67,40 +67,41 @@ def verdict_of(run: Snapshot, gate: Gate | None = None, pair: Pair | None = None
         return VerdictText(_alone(next(iter(run.arms)), summaries[0], run.unit))
     if pair is None:
         return VerdictText()
-    as_long = len({s.tokens for s in summaries}) == 1  # else the cache of the longer text is larger, for that alone
-    found, kv, quality = pair.found, pair.kv if as_long else None, gate_text(gate)
+    comparison, quality = pair.comparison, gate_text(gate)
     if run.equal_arms:
-        said = _of_equal_arms(found, run.texts(), run.unit)
+        verdict = _of_equal_arms(comparison, run.texts(), run.unit)
     else:
-        said = worded(found, pair.memory, kv, run.texts(), run.unit, pair.names, quality)
-    if found is not None and not as_long:
-        both = f"{min(s.tokens for s in summaries):,} {step_word(run.unit)}s"
-        said = msgspec.structs.replace(said, basis=f"{said.basis.rstrip('.')}; compared over the first {both} of both.")
+        verdict = worded(comparison, pair.memory, pair.kv, run.texts(), run.unit, pair.names, quality)
+    lengths = {summary.tokens for summary in summaries}
+    if comparison is not None and len(lengths) > 1:
+        first = f"{min(lengths):,} {step_word(run.unit)}s"
+        basis_text = f"{verdict.basis.rstrip('.')}; compared over the first {first} of both."
+        verdict = msgspec.structs.replace(verdict, basis=basis_text)
     return msgspec.structs.replace(
-        said,
+        verdict,
         gate=quality.line,
         gate_run=gate.run if gate and gate.run != run.created.id else "",
         unasked=unasked_sentence(run),
-        pays="" if found is not None and found.outcome == "undecided" else pays_sentence(run),
+        pays="" if comparison is not None and comparison.outcome == "undecided" else pays_sentence(run),
     )
 
 
 def unasked_sentence(run: Snapshot) -> str:
     """In what two arms differ although nobody named it, such as what "auto" came to; "" for nothing."""
-    apart = [
+    unasked = [
         f"{axis_title(axis)} ({'; '.join(_came_to(arm, axis) for arm in run.created.arms)})" for axis in run.unasked
     ]
-    return f"The arms also differ in what nobody named: {listed(apart)}." if apart else ""
+    return f"The arms also differ in what nobody named: {listed(unasked)}." if unasked else ""
 
 
 def _came_to(arm: ArmPlanned, axis: str) -> str:
     planned, requested = arm.planned[axis], arm.requested.get(axis, arm.planned[axis])
-    named = [choice_title(axis, choice) for choice in dict.fromkeys((requested, planned))]
-    return f"{arm.name} {', which came to '.join(named)}"
+    titles = [choice_title(axis, choice) for choice in dict.fromkeys((requested, planned))]
+    return f"{arm.name} {', which came to '.join(titles)}"
 
 
 def worded(
-    found: Comparison | None,
+    comparison: Comparison | None,
     memory: Bytes | None,
     kv: Bytes | None,
     texts: TextComparison | None,
@@ -108,33 +109,30 @@ def worded(
     names: Mapping[str, str] = LETTERS,
     quality: GateText = NO_GATE,
 ) -> VerdictText:
-    """The verdict in words. A known cost in quality stands in place of where the texts differ."""
-    others = [clause for clause in (_bytes(memory, "takes", "memory"), _bytes(kv, "keeps", "KV cache")) if clause]
+    """The verdict in words. Where the cost in quality is known, it is said in place of where the texts differ."""
     text = _text(texts, differing=not (quality.part or quality.missed))
     cost = f"has {quality.missed}, over the tolerance" if quality.missed else quality.part
-    rest = [*others, *filter(None, [cost, text])]
-    if found is None:
+    rest = [*filter(None, [_bytes(memory, "takes", "memory"), _bytes(kv, "keeps", "KV cache"), cost, text])]
+    if comparison is None:
         return VerdictText(capitalized(f"{names['B']} {listed(rest)}.") if rest else "")
-    head = headline(found, names)
-    if found.low is None:
-        return VerdictText(
-            f"One pair of runs: {listed([_one_pair(found.ratio, unit, names), *rest])}.", basis(found, step_time(unit))
-        )
-    if found.outcome in ("a_faster", "b_faster"):
-        return VerdictText(f"{listed([head.text, *rest])}.", basis(found, step_time(unit)))
-    return VerdictText(f"{head.text}; it {listed(rest)}." if rest else f"{head.text}.", basis(found, step_time(unit)))
+    head, basis = headline(comparison, names).text, _basis(comparison, _step_time(unit))
+    if comparison.low is None:
+        return VerdictText(f"One pair of runs: {listed([_one_pair(comparison.ratio, unit, names), *rest])}.", basis)
+    if comparison.outcome in ("a_faster", "b_faster"):
+        return VerdictText(f"{listed([head, *rest])}.", basis)
+    return VerdictText(f"{head}; it {listed(rest)}." if rest else f"{head}.", basis)
 
 
-def basis(found: Comparison, measure: str) -> str:
-    """How sure that is. `measure`: what is compared."""
-    if found.low is None:
+def _basis(comparison: Comparison, measure: str) -> str:
+    """How sure the verdict is. `measure`: what is compared."""
+    if comparison.low is None:
         return "One pair has no interval: more pairs give one."
-    pairs = f"{found.pairs} pair{'s' * (found.pairs != 1)}"
-    decided = f"Decided after {pairs}" if found.decided else f"Not decided after {pairs}"
-    return f"{decided}: {100 * found.confidence:.0f}% interval, by {measure}."
+    pairs = f"{comparison.pairs} pair{'s' * (comparison.pairs != 1)}"
+    decided = f"Decided after {pairs}" if comparison.decided else f"Not decided after {pairs}"
+    return f"{decided}: {100 * comparison.confidence:.0f}% interval, by {measure}."
 
 
-def step_time(unit: Unit) -> str:
+def _step_time(unit: Unit) -> str:
     """What is compared of runs of one prompt."""
     return f"mean time per {step_word(unit)}"
 
@@ -142,62 +140,57 @@ def step_time(unit: Unit) -> str:
 # --- clauses --------------------------------------------------------------------------------------
 
 
-def _of_equal_arms(found: Comparison | None, texts: TextComparison | None, unit: Unit) -> VerdictText:
-    """Of arms with the same plan, how large the noise is."""
-    said = "The arms are equal, so any difference is noise"
-    if found is not None and (found.low is None or found.high is None):
-        said += f": in one pair of runs {_one_pair(found.ratio, unit, LETTERS)}"
-    elif found is not None and found.low is not None and found.high is not None:
-        said += f": B runs at {range_text(found.low, found.high)} times A's speed"
+def _of_equal_arms(comparison: Comparison | None, texts: TextComparison | None, unit: Unit) -> VerdictText:
+    """How large the noise is, between arms with the same plan."""
+    sentence = "The arms are equal, so any difference is noise"
+    if comparison is not None and (comparison.low is None or comparison.high is None):
+        sentence += f": in one pair of runs {_one_pair(comparison.ratio, unit, LETTERS)}"
+    elif comparison is not None and comparison.low is not None and comparison.high is not None:
+        sentence += f": B runs at {range_text(comparison.low, comparison.high)} times A's speed"
     if texts is not None and texts.tokens_equal_until is not None:
-        said += f"; it {_text(texts, differing=True)}"
-    return VerdictText(f"{said}.", basis(found, step_time(unit)) if found is not None else "")
+        sentence += f"; it {_text(texts, differing=True)}"
+    return VerdictText(f"{sentence}.", _basis(comparison, _step_time(unit)) if comparison is not None else "")
 
 
-def _alone(name: str, found: Summary, unit: Unit) -> str:
+def _alone(name: str, summary: Summary, unit: Unit) -> str:
     """The sentence on a single arm."""
-    parts = []
-    if found.tokens_per_s is not None:
-        rate, whole = found.tokens_per_s, found.batch_tokens_per_s
-        said = f"generates {three(rate)} tokens/s" if unit == "token" else f"runs {three(rate)} passes/s"
+    clauses = []
+    if summary.tokens_per_s is not None:
+        rate, whole = summary.tokens_per_s, summary.batch_tokens_per_s
+        speed = f"generates {three(rate)} tokens/s" if unit == "token" else f"runs {three(rate)} passes/s"
         if unit == "token" and whole is not None and whole != rate:
-            said += f" per sequence ({three(whole)} for the whole batch)"
-        parts.append(said)
-    if found.peak_memory_bytes is not None:
-        parts.append(f"takes {' '.join(bytes_text(found.peak_memory_bytes))} of memory at its peak")
-    return f"{name} {listed(parts)}." if parts else ""
+            speed += f" per sequence ({three(whole)} for the whole batch)"
+        clauses.append(speed)
+    if summary.peak_memory_bytes is not None:
+        clauses.append(f"takes {' '.join(bytes_text(summary.peak_memory_bytes))} of memory at its peak")
+    return f"{name} {listed(clauses)}." if clauses else ""
 
 
 def _one_pair(ratio: float, unit: Unit, names: Mapping[str, str], serves: bool = False) -> str:
-    """What one pair of runs says. ratio: time of A / time of B, of many requests what B served / what A served."""
+    """What one pair of runs says. `ratio`: time of A / time of B, of many requests what B served / what A served."""
     a, b, what = names["A"], names["B"], USEFUL if serves else f"time per {step_word(unit)}"
     change, verb = (ratio - 1, "served") if serves else (1 / ratio - 1, "took")
     if abs(change) < ABOUT_SAME:
         same = f"as many {what} as {a}," if serves else f"the same {what} as {a}"
         return f"{b} {verb} {same} {f'within {ABOUT_SAME:.0%}' if serves else f'(within {ABOUT_SAME:.0%})'}"
-    said = less_or_more(change)
+    amount = less_or_more(change)
     if change >= 1:
-        return f"{b} {verb} {said} the {what} of {a}"
-    return f"{b} {verb} {said.replace('less', 'fewer') if serves else said} {what} than {a}"
+        return f"{b} {verb} {amount} the {what} of {a}"
+    return f"{b} {verb} {amount.replace('less', 'fewer') if serves else amount} {what} than {a}"
 
 
-def _bytes(pair: Bytes | None, verb: str, what: str) -> str:
-    change = pair.change("B") if pair else 0.0
-    if not change:
+def _bytes(sizes: Bytes | None, verb: str, what: str) -> str:
+    change = sizes.change("B") if sizes else 0.0
+    return f"{verb} {less_or_more(change)} {'the ' if change >= 1 else ''}{what}" if change else ""
+
+
+def _text(texts: TextComparison | None, differing: bool) -> str:
+    """`differing`: say from which token on they differ."""
+    if texts is None:
         return ""
-    said = less_or_more(change)
-    return f"{verb} {said} the {what}" if change >= 1 else f"{verb} {said} {what}"
-
-
-def _text(found: TextComparison | None, differing: bool) -> str:
-    """`differing`: say from where they differ."""
-    if found is None:
-        return ""
-    if found.tokens_equal_until is None:
+    if texts.tokens_equal_until is None:
         return "writes the same text"
-    if not differing:
-        return ""
-    return f"writes another text from token {found.tokens_equal_until:,} on"
+    return f"writes another text from token {texts.tokens_equal_until:,} on" if differing else ""
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -212,40 +205,35 @@ def listed(parts: Sequence[str]) -> str:
 
 def _of_requests(run: Snapshot, pair: Pair | None) -> VerdictText:
     """The verdict on a run with all requests served."""
-    found = run.batch_summaries
     if pair is None:
-        name, one = next(iter(found.items()))
-        return VerdictText(f"{name} serves {_rate(one)} {USEFUL}.")
-    a, b = found.values()
-    compared = pair.found
-    if compared is None:
+        name, summary = next(iter(run.batch_summaries.items()))
+        return VerdictText(f"{name} serves {_rate(summary)} {USEFUL}.")
+    comparison, (a, b) = pair.comparison, run.batch_summaries.values()
+    if comparison is None:
         return VerdictText()
+    low, high = comparison.low, comparison.high
     if run.equal_arms:
-        known = compared.low is not None and compared.high is not None
-        ratio = range_text(compared.low, compared.high) if known else f"{compared.ratio:.2f}"  # type: ignore[arg-type]
-        said = f"The arms are equal, so any difference is noise: B serves {ratio} times A's {USEFUL}"
-    elif compared.outcome != "unknown":
-        said = headline(compared, pair.names, serves=True).text
+        ratio = f"{comparison.ratio:.2f}" if low is None or high is None else range_text(low, high)
+        clause = f"The arms are equal, so any difference is noise: B serves {ratio} times A's {USEFUL}"
+    elif comparison.outcome != "unknown":
+        clause = headline(comparison, pair.names, serves=True).text
     else:
-        said = f"One pair of runs: {_one_pair(compared.ratio, run.unit, pair.names, serves=True)}"
-    sentence = f"{said}, {_rate(b)} against {_rate(a)}; {same_sentence(run)}."
-    return VerdictText(sentence, basis(compared, USEFUL), unasked=unasked_sentence(run))
+        clause = f"One pair of runs: {_one_pair(comparison.ratio, run.unit, pair.names, serves=True)}"
+    sentence = f"{clause}, {_rate(b)} against {_rate(a)}; {same_sentence(run)}."
+    return VerdictText(sentence, _basis(comparison, USEFUL), unasked=unasked_sentence(run))
 
 
 def same_sentence(run: Snapshot) -> str:
     """How many requests got the same tokens from both arms; "" without two arms that served any."""
-    found = run.differing_requests
-    if found is None:
+    same, total = run.same_tokens(), compared(run)
+    if same is None:
         return ""
-    same = run.same_tokens() or 0
-    if same == len(found):
-        return f"all {same:,} requests got the same tokens"
-    return f"{same:,} of {len(found):,} requests got the same tokens"
+    return f"{f'all {same:,}' if same == total else f'{same:,} of {total:,}'} requests got the same tokens"
 
 
 def differing_at(run: Snapshot) -> dict[int, int]:
     """Requests whose tokens differ between the arms, with the first token that does."""
-    return {request: at for request, at in (run.differing_requests or {}).items() if at is not None}
+    return {request: token for request, token in (run.differing_requests or {}).items() if token is not None}
 
 
 def compared(run: Snapshot) -> int:
@@ -254,7 +242,7 @@ def compared(run: Snapshot) -> int:
 
 
 def why_sentence(run: Snapshot) -> str:
-    """What made the difference: steps, the time of each, and the work of slots; all measured. "" before both ended."""
+    """What made the difference, as measured: steps, the time of each, and the slots at work. "" before both ended."""
     if run.request.traffic is None or len(run.arms) != 2 or not all(arm.completed(0) for arm in run.arms.values()):
         return ""
     a, b = run.batch_summaries.values()

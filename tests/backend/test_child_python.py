@@ -44,8 +44,8 @@ def test_installed_into_site_packages_it_leaves_pythonpath_before_them(monkeypat
 
 
 def test_the_last_words_are_the_error_of_a_traceback_without_secrets() -> None:
-    said = ["Traceback (most recent call last):", '  File "x.py", line 1', "OSError: hf_AbCdEf1234567890 failed", ""]
-    assert last_words(said) == "OSError: [redacted] failed"
+    lines = ["Traceback (most recent call last):", '  File "x.py", line 1', "OSError: hf_AbCdEf1234567890 failed", ""]
+    assert last_words(lines) == "OSError: [redacted] failed"
     assert last_words(["", " "]) == ""
 
 
@@ -60,5 +60,6 @@ def test_bytecode_of_a_torch_that_has_none_is_kept_in_the_cache(
     monkeypatch.setattr(child_python, "find_spec", lambda name: ModuleSpec(name, None, origin=str(module)))
     if written:
         py_compile.compile(str(module))
-    found = import_variables()
-    assert (found.get("PYTHONDONTWRITEBYTECODE"), "PYTHONPYCACHEPREFIX" in found) == ("" if kept else None, kept)
+    variables = import_variables()
+    assert variables.get("PYTHONDONTWRITEBYTECODE") == ("" if kept else None)
+    assert ("PYTHONPYCACHEPREFIX" in variables) is kept

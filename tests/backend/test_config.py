@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tokendyno.backend.config import MAX_BATCH_SIZE, MAX_NEW_TOKENS, MAX_PROMPT_BYTES, MAX_REPEATS, Config, Workload
-from tokendyno.backend.errors import InputError, unknown
+from tokendyno.backend.errors import InputError
 
 
 def test_an_id_is_the_same_in_every_version_and_process() -> None:
@@ -87,16 +87,3 @@ def test_refuses(work: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError) as refused:
         Workload(**work)
     assert says in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "valid", "hint"),
-    [
-        ("atention", ["attention", "cache"], " Did you mean 'attention'?"),
-        ("CACHE", ["attention", "cache"], " Did you mean 'cache'?"),
-        ("mistral", ["Mistral-7B-v0.1", "gpt2"], " Did you mean 'Mistral-7B-v0.1'?"),
-        ("zzz", ["attention", "cache"], ""),
-    ],
-)
-def test_an_unknown_name_gets_the_nearest_valid_one(name: str, valid: list[str], hint: str) -> None:
-    assert str(unknown("thing", name, valid)) == f"Unknown thing {name!r}.{hint} Valid: {', '.join(sorted(valid))}."

@@ -96,8 +96,8 @@ def test_the_pace_of_a_text_has_a_point_for_each_part_of_it_that_came() -> None:
 def test_a_repeat_without_proofs_leaves_those_of_the_first() -> None:
     run = Run(created(arms="A", repeats=2))
     proofs = [Finding("cache", "static", "seen")]
-    for repeat, found in ((0, proofs), (1, [])):
-        event = msgspec.structs.replace(finished("x"), findings=found, extra={"energy_j": 1.0 + repeat})
+    for repeat, findings in ((0, proofs), (1, [])):
+        event = msgspec.structs.replace(finished("x"), findings=findings, extra={"energy_j": 1.0 + repeat})
         run.append(ArmEvent("A", repeat, 1.0, event))
     ended = run.arms["A"].finished
     assert ended is not None and ended.findings == proofs and ended.counts.machine.energy_j == 1.0

@@ -48,7 +48,7 @@ def test_pulls_of_bounded_size_fit_together(monkeypatch: pytest.MonkeyPatch) -> 
     run = served()
     run.append(Ended(3.0, "done"))
     whole = run.past_batch(0, [NOTHING] * 2)
-    assert whole.ended and [len(one.begin_s) for one in whole.columns] == [5, 4]
+    assert whole.ended and [len(columns.begin_s) for columns in whole.columns] == [5, 4]
     for name, most in (("STEPS", 2), ("MOVES", 4), ("ENDS", 1)):
         monkeypatch.setattr(batch_series, f"MAX_{name}_PER_PULL", most)
     cursors, joined = [NOTHING] * 2, [dict[str, list[object]](), dict[str, list[object]]()]
@@ -56,13 +56,13 @@ def test_pulls_of_bounded_size_fit_together(monkeypatch: pytest.MonkeyPatch) -> 
     while not ended:
         past = run.past_batch(whole.version, cursors)
         assert past.snapshot is None, "nothing new"
-        for one, into in zip(past.columns, joined, strict=True):
+        for columns, into in zip(past.columns, joined, strict=True):
             for name in (name for names in LISTS.values() for name in names):
-                into.setdefault(name, []).extend(getattr(one, name))
-        cursors, ended, pulls = [ends(one) for one in past.columns], past.ended, pulls + 1
+                into.setdefault(name, []).extend(getattr(columns, name))
+        cursors, ended, pulls = [ends(columns) for columns in past.columns], past.ended, pulls + 1
     assert pulls == 3
-    for one, into in zip(whole.columns, joined, strict=True):
-        assert into == {name: getattr(one, name) for name in into}
+    for columns, into in zip(whole.columns, joined, strict=True):
+        assert into == {name: getattr(columns, name) for name in into}
 
 
 def test_later_events_leave_a_copy_alone() -> None:
@@ -94,9 +94,8 @@ def test_a_prompt_that_is_processed_again_counts_once() -> None:
 
 def test_a_decoded_token_is_no_part_of_the_prompt() -> None:
     """Also where it is the first thing that is known of a request."""
-    one = Steps(0, [0.0], [1.0], parts=[1], padding=[0], waiting=[0], request=[0], kind=[DECODE], tokens=[7], made=[5])
     batch = BatchSeries()
-    batch.take(one)
+    batch.take(Steps(0, [0.0], [1.0], [1], [0], [0], request=[0], kind=[DECODE], tokens=[7], made=[5]))
     assert (batch.requests[0].prompt_tokens, batch.requests[0].ids) == (0, [5])
 
 

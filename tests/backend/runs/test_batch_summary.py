@@ -45,8 +45,8 @@ def test_figures_of_static_and_continuous_batches() -> None:
     ],
 )
 def test_a_request_is_good_within_every_limit(limits: Limits, good: int | None) -> None:
-    found = summarize_batch(folded(static_events()), msgspec.structs.replace(TRAFFIC, limits=limits))
-    assert found.good == good
+    summary = summarize_batch(folded(static_events()), msgspec.structs.replace(TRAFFIC, limits=limits))
+    assert summary.good == good
 
 
 def test_a_cancelled_request_is_neither_served_nor_compared() -> None:
@@ -55,8 +55,8 @@ def test_a_cancelled_request_is_neither_served_nor_compared() -> None:
     assert isinstance(ends, RequestEnds)
     cancelled = msgspec.structs.replace(ends, reason=["length", "length", "cancelled"])
     a = folded([*events, cancelled])
-    found = summarize_batch(a, TRAFFIC)
-    assert (found.served, found.tokens, found.request.count) == (2, 6, 2)
+    summary = summarize_batch(a, TRAFFIC)
+    assert (summary.served, summary.tokens, summary.request.count) == (2, 6, 2)
     assert differing(a, folded(paged_events())) == {0: None, 1: None}
 
 
@@ -69,8 +69,9 @@ def test_tokens_are_compared_request_by_request() -> None:
 
 
 def test_nothing_is_known_before_the_first_step() -> None:
-    found = summarize_batch(BatchSeries(), TRAFFIC)
-    assert (found.requests, found.served, found.useful_tokens_s, found.busy_share, found.good) == (3, 0, None, None, 0)
+    summary = summarize_batch(BatchSeries(), TRAFFIC)
+    assert (summary.requests, summary.served, summary.good) == (3, 0, 0)
+    assert summary.useful_tokens_s is summary.busy_share is None
 
 
 def test_slots_are_those_of_the_arm() -> None:
@@ -105,8 +106,8 @@ def test_a_page_that_is_handed_on_counts_once() -> None:
 def test_a_request_that_ended_without_a_token_is_served_and_not_good(limits: Limits) -> None:
     a = folded(static_events())
     a.requests[1].token_s, a.requests[1].ids = [], []
-    found = summarize_batch(a, msgspec.structs.replace(TRAFFIC, limits=limits))
-    assert (found.served, found.good, found.ttft.count) == (3, 2, 2)
+    summary = summarize_batch(a, msgspec.structs.replace(TRAFFIC, limits=limits))
+    assert (summary.served, summary.good, summary.ttft.count) == (3, 2, 2)
 
 
 def test_a_limit_that_is_just_kept_is_kept() -> None:

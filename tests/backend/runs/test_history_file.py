@@ -48,9 +48,9 @@ def test_a_damaged_file_is_said_and_left_alone(data: bytes, tmp_path: Path) -> N
     store = Store(path)
     store.add("new", *whole("new"))
     store.flush()
-    said = "The history h.sqlite cannot be {}: the file is damaged. Put a backup in its place, or move it away"
-    assert said.format("written") in store.trouble and store.read("new") == whole("new")
-    with pytest.raises(InputError, match=said.format("read")):
+    sentence = "The history h.sqlite cannot be {}: the file is damaged. Put a backup in its place, or move it away"
+    assert sentence.format("written") in store.trouble and store.read("new") == whole("new")
+    with pytest.raises(InputError, match=sentence.format("read")):
         store.read("old")
     store.close()
     assert path.read_bytes() == data
@@ -128,8 +128,8 @@ def test_a_file_of_an_older_format_is_backed_up_before_it_is_migrated(number: in
     open_file(path)
     backups = list(tmp_path.glob("*backup*"))
     older = 0 < number < history_file.newest()
-    assert [found.name for found in backups] == ([f"h.sqlite.backup-v{number}"] if older else [])
-    assert all(stat.S_IMODE(found.stat().st_mode) == 0o600 for found in backups)
+    assert [backup.name for backup in backups] == ([f"h.sqlite.backup-v{number}"] if older else [])
+    assert all(stat.S_IMODE(backup.stat().st_mode) == 0o600 for backup in backups)
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was_beside_its_backup(
@@ -159,14 +159,14 @@ def test_a_file_of_a_newer_version_is_refused_with_what_to_do_and_nothing_is_los
     newer(path)
     before = path.read_bytes()
     for refuse in (Store, history_file.check_path):
-        with pytest.raises(InputError) as told:
+        with pytest.raises(InputError) as refused:
             refuse(path)
-        assert str(told.value) == (
+        assert str(refused.value) == (
             "A newer version of tokendyno wrote the history h.sqlite (format 99; this one knows formats up to "
             f"{NEWEST}). It is left as it is. Update tokendyno, or name another file with --history "
             "(TOKENDYNO_HISTORY)."
         )
-    assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir() if one.suffix != ".sqlite"] == []
+    assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir() if file.suffix != ".sqlite"] == []
 
 
 def test_a_newer_version_that_comes_while_the_app_runs_finds_nothing_written_after_it(tmp_path: Path) -> None:

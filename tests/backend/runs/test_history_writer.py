@@ -72,10 +72,10 @@ def test_what_cannot_be_read_is_told_and_holds_no_run(tmp_path: Path) -> None:
     log = RunLog(store, lambda run_id: whole("shipped") if run_id == "shipped" else [])
     (tmp_path / "h.sqlite").rename(tmp_path / "elsewhere")
     (tmp_path / "h.sqlite").mkdir()
-    said = "The history h.sqlite cannot be read: it cannot be opened. Check that its folder exists and is writable."
-    with pytest.raises(InputError) as told:
+    sentence = "The history h.sqlite cannot be read: it cannot be opened. Check that its folder exists and is writable."
+    with pytest.raises(InputError) as refused:
         log.get("old")
-    assert str(told.value) == said and said in answer(log, {"run": "old", "version": 0, "cur": []})
+    assert str(refused.value) == sentence and sentence in answer(log, {"run": "old", "version": 0, "cur": []})
     assert log.newest(LOCAL) is None and log.get("shipped") is not None
     first = created("new")
     run = log.create(first)
@@ -119,8 +119,8 @@ def test_what_was_said_of_a_run_is_searched_with_its_verdict(tmp_path: Path) -> 
     store.add("a", created("a"), Ended(1.0, "done", verdict="B is Faster"))
     store.add("b", created("b"), Ended(1.0, "failed", "The worker was killed."))
     store.flush()
-    found = store.query("SELECT status, verdict, trim(said) FROM runs ORDER BY id", ())
-    assert found == [
+    rows = store.query("SELECT status, verdict, trim(said) FROM runs ORDER BY id", ())
+    assert rows == [
         ("done", "B is Faster", "b is faster"),
         ("failed", "The worker was killed.", "the worker was killed."),
     ]

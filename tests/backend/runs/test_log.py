@@ -107,8 +107,8 @@ def test_what_is_forgotten_is_read_again_and_a_live_run_is_never_forgotten() -> 
     for run_id in ("ended", "live", "nosuch"):
         log.forget(run_id)
     assert log.get("live") is live
-    kept = log.get("ended")
-    assert kept is not ended and log.get("ended") is kept
+    cached = log.get("ended")
+    assert cached is not ended and log.get("ended") is cached
 
 
 def test_a_stored_run_that_cannot_be_followed_ends_there() -> None:
@@ -128,11 +128,11 @@ def test_a_reading_with_the_arms_swapped_is_taken_only_where_there_is_no_other()
     for number, keys in enumerate(("ab", "ba")):
         first = msgspec.structs.replace(planned(run_of(A=A, B=B).created, {}, keys, keys), created=float(number))
         log.create(first)
-        for event in (*(ArmEvent("A", 0, 1.0, one) for one in A), *(ArmEvent("B", 0, 1.0, one) for one in B)):
+        for event in (*(ArmEvent("A", 0, 1.0, score) for score in A), *(ArmEvent("B", 0, 1.0, score) for score in B)):
             log.append(keys, event)
         log.append(keys, Ended(1.0, "done"))
-        found = log.reading(mine)
-        assert found is not None and (found.created.id, found.swapped) == ("ab", False), "the newer one is swapped"
+        reading = log.reading(mine)
+        assert reading is not None and not reading.swapped and reading.created.id == "ab", "the newer one is swapped"
     swapped = log.reading(planned(created(), {}, "ba"))
     assert swapped is not None and (swapped.created.id, swapped.swapped) == ("ba", False)
     assert log.reading(planned(created(), {}, "xy")) is None

@@ -31,11 +31,11 @@ def press(rng: random.Random, sums: list[float], ratio: float) -> tuple[Outcome,
     ratios: list[float] = []
     while True:
         ratios.append(run_s() / run_s() * ratio)
-        found = estimate(ratios)
-        assert found is not None
-        said = outcome_of(found)
-        if len(ratios) >= LEAST_PAIRS and (said != "undecided" or len(ratios) == MOST_PAIRS):
-            return said, found
+        estimated = estimate(ratios)
+        assert estimated is not None
+        outcome = outcome_of(estimated)
+        if len(ratios) >= LEAST_PAIRS and (outcome != "undecided" or len(ratios) == MOST_PAIRS):
+            return outcome, estimated
 
 
 @pytest.mark.parametrize("recording", ["smollm2", "graphs-alone"])
@@ -44,9 +44,9 @@ def test_a_press_is_seldom_wrong(recording: str, ratio: float) -> None:
     latencies_s = folded(shipped_records(shipped_id(recording))).arms["A"].latency_s[1:]
     sums, rng = [0.0, *itertools.accumulate(latencies_s)], random.Random(SEED)
     presses = [press(rng, sums, ratio) for _ in range(PRESSES)]
-    wrong = sum(said == "a_faster" or (said == "b_faster" and ratio == 1) for said, _ in presses)
+    wrong = sum(outcome == "a_faster" or (outcome == "b_faster" and ratio == 1) for outcome, _ in presses)
     inside = sum(low is not None and high is not None and low <= ratio <= high for _, (_, low, high) in presses)
     assert wrong <= 0.05 * PRESSES
     assert inside >= 0.95 * PRESSES
     if ratio >= 1.5:
-        assert sum(said == "b_faster" for said, _ in presses) >= 0.95 * PRESSES, "what is clear is said"
+        assert sum(outcome == "b_faster" for outcome, _ in presses) >= 0.95 * PRESSES, "what is clear is said"

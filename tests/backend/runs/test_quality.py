@@ -29,26 +29,26 @@ def run_of(model: str = "pocket", **arms: list[Scored]) -> Run:
     named = [ArmRequest(name) for name in arms]
     planned = [ArmPlanned(name, {}, {}, []) for name in arms]
     run = Run(Created("r", 0.0, Request(model, named, reading_of(ASKED), None, ASKED), planned, "", "", {}, "cpu"))
-    for name, found in arms.items():
-        for event in found:
+    for name, scores in arms.items():
+        for event in scores:
             run.append(ArmEvent(name, 0, 1.0, event))
     return run
 
 
 def test_each_text_and_all_of_them() -> None:
     now = run_of(A=A, B=B).snapshot()
-    one, two = readings(now)
-    assert (one.name, one.positions, two.name, two.positions) == ("one", 4, "two", 2)
-    assert one.arms["A"].perplexity == pytest.approx(math.exp(2.0))
-    assert one.arms["B"].nll_nats == 2.5
-    found = one.difference
-    assert found is not None
-    assert found.perplexity_ratio == pytest.approx(math.exp(0.5))
-    assert found.kl_nats == pytest.approx(0.15) and found.kl_max_nats == 0.3
-    assert (found.top1_agreement, found.first_divergence) == (0.75, 3)
+    first, second = readings(now)
+    assert (first.name, first.positions, second.name, second.positions) == ("one", 4, "two", 2)
+    assert first.arms["A"].perplexity == pytest.approx(math.exp(2.0))
+    assert first.arms["B"].nll_nats == 2.5
+    difference = first.difference
+    assert difference is not None
+    assert difference.perplexity_ratio == pytest.approx(math.exp(0.5))
+    assert difference.kl_nats == pytest.approx(0.15) and difference.kl_max_nats == 0.3
+    assert (difference.top1_agreement, difference.first_divergence) == (0.75, 3)
     half = 3.18245 * math.sqrt(0.5 / 3) / 2  # of 0.5, 0, 0.5 and 1: three degrees of freedom
-    assert math.log(found.perplexity_high) == pytest.approx(0.5 + half, rel=1e-4)
-    assert math.log(found.perplexity_low) == pytest.approx(0.5 - half, rel=1e-4)
+    assert math.log(difference.perplexity_high) == pytest.approx(0.5 + half, rel=1e-4)
+    assert math.log(difference.perplexity_low) == pytest.approx(0.5 - half, rel=1e-4)
     whole = whole_reading(now)
     assert whole is not None and whole.difference is not None
     assert (whole.positions, whole.difference.first_divergence) == (6, 3)
@@ -64,14 +64,14 @@ def test_arms_that_agree_have_no_divergence() -> None:
 
 def test_while_b_reads_its_second_text_only_the_first_counts() -> None:
     now = run_of(A=A, B=B[:1]).snapshot()
-    assert [one.name for one in readings(now)] == ["one"]
+    assert [reading.name for reading in readings(now)] == ["one"]
     whole = whole_reading(now)
     assert whole is not None and whole.positions == 4
 
 
 def test_one_arm_has_perplexities_and_nothing_to_compare() -> None:
-    one, _ = readings(run_of(A=A).snapshot())
-    assert one.difference is None and one.arms["A"].nll_nats == 2.0
+    first, _ = readings(run_of(A=A).snapshot())
+    assert first.difference is None and first.arms["A"].nll_nats == 2.0
 
 
 def test_arms_that_read_different_positions_are_never_compared() -> None:
@@ -114,8 +114,8 @@ def known(run: Run, *readings: tuple[str, str]) -> Gate | None:
     for number, (keys, status) in enumerate(readings):
         first = planned(run_of(model=run.request.model, A=A, B=B).created, {}, keys, f"read{number}")
         log.create(msgspec.structs.replace(first, created=float(number)))
-        for name, found in (("A", A), ("B", B)):
-            for event in found:
+        for name, scores in (("A", A), ("B", B)):
+            for event in scores:
                 log.append(first.id, ArmEvent(name, 0, 1.0, event))
         if status:
             log.append(first.id, ended("done" if status == "done" else "cancelled"))
@@ -139,9 +139,9 @@ def test_a_reading_counts_for_the_same_two_plans_only() -> None:
     run = compared(FORMAT, same_text=False)
     for others in (("ax", "done"), ("xb", "done"), ("ab", "stopped"), ("ab", "")):
         assert known(run, others) == Gate("unread"), others
-    found = known(run, ("ab", "done"), ("ba", "done"), ("ab", "done"), ("ab", "stopped"))
-    assert found is not None and (found.state, found.run, found.swapped) == ("read", "read2", False), "the newest whole"
-    assert found.difference is not None and found.positions == 6
+    gate = known(run, ("ab", "done"), ("ba", "done"), ("ab", "done"), ("ab", "stopped"))
+    assert gate is not None and (gate.state, gate.run, gate.swapped) == ("read", "read2", False), "the newest whole"
+    assert gate.difference is not None and gate.positions == 6
     swapped = known(run, ("ba", "done"))
     assert swapped is not None and swapped.swapped
     for name, scores in (("A", A), ("B", B)):
@@ -204,8 +204,8 @@ def test_of_clearly_different_bytes_the_arm_that_rounds_less_far_has_the_finer_w
 def test_random_weights_have_no_quality_but_can_be_read() -> None:
     run = compared(FORMAT, same_text=False, model="random:gpt2")
     assert known(run) == Gate("random", random=True)
-    found = known(run, ("ab", "done"))
-    assert found is not None and found.state == "read" and found.random
+    gate = known(run, ("ab", "done"))
+    assert gate is not None and gate.state == "read" and gate.random
 
 
 @pytest.mark.parametrize("change", ["one arm", "encoder", "requests", "texts"])

@@ -41,9 +41,9 @@ def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def left(db: sqlite3.Connection) -> int:
-    found: int = db.execute("SELECT count(*) FROM runs").fetchone()[0]
-    assert db.execute("SELECT count(DISTINCT run_id) FROM records").fetchone() == (found,)
-    return found
+    runs: int = db.execute("SELECT count(*) FROM runs").fetchone()[0]
+    assert db.execute("SELECT count(DISTINCT run_id) FROM records").fetchone() == (runs,)
+    return runs
 
 
 def test_a_run_is_too_old_from_the_moment_after_its_time_on(db: sqlite3.Connection) -> None:
@@ -75,16 +75,15 @@ def test_pinned_and_running_runs_never_go_and_named_ones_last_and_not_for_their_
 
 
 @pytest.mark.parametrize(
-    ("deleted", "said"),
+    ("deleted", "sentence"),
     [
         (Deleted(1, 0, 0), "1 runs older than 1 days."),
         (Deleted(0, 2_000, 1), "2,000 of the oldest runs, to stay below 5 MiB, 1 ablation, too old or the oldest of"),
     ],
 )
-def test_what_was_deleted_is_said_with_the_limit(deleted: Deleted, said: str) -> None:
-    assert (
-        Retention(86_400.0, 5 << 20).sentence(deleted).startswith(f"Deleted from the history since the start: {said}")
-    )
+def test_what_was_deleted_is_said_with_the_limit(deleted: Deleted, sentence: str) -> None:
+    said = Retention(86_400.0, 5 << 20).sentence(deleted)
+    assert said.startswith(f"Deleted from the history since the start: {sentence}")
 
 
 def test_the_store_deletes_runs_and_ablations_that_are_too_large_and_says_so_once(tmp_path: Path) -> None:
@@ -165,9 +164,9 @@ def test_limits_are_days_and_mib_and_nothing_lifts_one_but_0(
     days: str, mib: str, expected: tuple[float | None, int | None]
 ) -> None:
     env = {"TOKENDYNO_HISTORY_DAYS": days, "TOKENDYNO_HISTORY_MIB": mib}
-    found = Retention.from_environment(LIMITS["public"], env)
-    assert (found.max_age_s, found.max_bytes) == expected
-    assert found.days == (expected[0] or 0) / 86_400
+    retention = Retention.from_environment(LIMITS["public"], env)
+    assert (retention.max_age_s, retention.max_bytes) == expected
+    assert retention.days == (expected[0] or 0) / 86_400
     assert Retention.from_environment(LIMITS["public"], {}).max_bytes == LIMITS["public"].history_bytes
 
 

@@ -47,16 +47,16 @@ def test_a_row_tells_what_kind_of_run_it_was() -> None:
 def test_a_row_tells_what_the_model_had_to_do(sizes: dict[str, Any], trial: str, text: str) -> None:
     first = created("1", "A")
     work = replace(first.request.workload, max_new_tokens=24, **sizes)
-    asked = msgspec.structs.replace(first.request, workload=work, trial=trial)
-    first = msgspec.structs.replace(first, request=asked)
+    request = msgspec.structs.replace(first.request, workload=work, trial=trial)
+    first = msgspec.structs.replace(first, request=request)
     assert work_text(first) == row_of(first).work == text
     assert text in row_of(first).words, "and is found by it"
 
 
 def test_pairs_until_they_decide_are_no_number_of_repeats() -> None:
     first = created("1", "AB")
-    asked = msgspec.structs.replace(first.request, workload=replace(first.request.workload, repeats=9), until_s=60.0)
-    assert "repeats" not in work_text(msgspec.structs.replace(first, request=asked))
+    request = msgspec.structs.replace(first.request, workload=replace(first.request.workload, repeats=9), until_s=60.0)
+    assert "repeats" not in work_text(msgspec.structs.replace(first, request=request))
 
 
 def test_a_row_tells_how_many_requests_there_were() -> None:

@@ -55,11 +55,11 @@ def test_arms_are_compared_over_the_repeats_that_both_completed() -> None:
         repeat(run, "A", number, 0.2 + 0.001 * number)
         if number < 2:
             repeat(run, "B", number, 0.1)
-    found = run.comparison()
-    assert found is not None and (found.pairs, found.outcome) == (2, "b_faster")
-    assert found.ratio == pytest.approx(2.005, abs=1e-3)
+    comparison = run.comparison()
+    assert comparison is not None and (comparison.pairs, comparison.outcome) == (2, "b_faster")
+    assert comparison.ratio == pytest.approx(2.005, abs=1e-3)
     repeat(run, "B", 2, 0.1, "cancelled")
-    assert run.comparison() == found, "a cancelled repeat is not compared"
+    assert run.comparison() == comparison, "a cancelled repeat is not compared"
 
 
 def test_the_ledger_joins_what_was_requested_planned_and_found() -> None:
@@ -170,8 +170,8 @@ def test_texts_are_compared_once_both_arms_ended_if_they_were_greedy() -> None:
     repeat(run, "A", 0, 0.2)
     assert run.snapshot().texts() is None, "one arm has ended"
     repeat(run, "B", 0, 0.1)
-    found = run.snapshot().texts()
-    assert found is not None and found.tokens_equal_until is None
+    texts = run.snapshot().texts()
+    assert texts is not None and texts.tokens_equal_until is None
     alone = Run(created(arms="A"))
     repeat(alone, "A", 0, 0.2)
     assert alone.snapshot().texts() is None
@@ -213,12 +213,12 @@ def test_who_waits_is_told_of_tokens_and_of_changes_but_not_of_samples(record: A
     assert took_s < 10 if wakes else took_s >= 0.5
 
 
-@pytest.mark.parametrize(("asked", "given"), [(-5, 0), (0, 0), (3, 3), (4, 3)])
-def test_a_cursor_outside_a_run_is_brought_back_into_it(asked: int, given: int) -> None:
+@pytest.mark.parametrize(("index", "given"), [(-5, 0), (0, 0), (3, 3), (4, 3)])
+def test_a_cursor_outside_a_run_is_brought_back_into_it(index: int, given: int) -> None:
     run = Run(created(arms="A"))
     run.append(ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
     run.append(ArmEvent("A", 0, 1.0, Samples([0.0, 0.5, 1.0], [1, 2, 3])))
-    (columns,) = run.past(0, [[asked] * 3]).columns
+    (columns,) = run.past(0, [[index] * 3]).columns
     assert (columns.first, columns.first_sample, columns.first_character) == (given,) * 3
     assert (columns.end, columns.end_sample, columns.end_character) == (3, 3, 3)
     assert columns.kv_sliding == [0, 2, 4][given:]

@@ -55,8 +55,8 @@ def test_pages_are_held_against_the_prediction_where_lengths_are_known(
     cache_bytes: int, exact: bool, status: str
 ) -> None:
     """Of prompts given as texts lengths are only guessed before they are read."""
-    one = TrafficRequest(0.0, 3, 6) if exact else TrafficRequest(0.0, 3, prompt="some words")
-    first = batch_created(traffic=msgspec.structs.replace(TRAFFIC, requests=[one]))
+    request = TrafficRequest(0.0, 3, 6) if exact else TrafficRequest(0.0, 3, prompt="some words")
+    first = batch_created(traffic=msgspec.structs.replace(TRAFFIC, requests=[request]))
     chosen = {"cache": "paged"}
     arms = [msgspec.structs.replace(arm, requested=chosen, planned=chosen) for arm in first.arms]
     run = Run(msgspec.structs.replace(first, arms=arms))
@@ -95,8 +95,8 @@ def test_the_cache_is_that_after_the_newest_token_and_an_encoder_has_none() -> N
     for record in passes("A", 5):
         forward.append(record)
     forward.append(Predicted("A", [KvPoint(0, 9, 9), KvPoint(99, 9, 9)]))
-    found = forward.summary("A")
-    assert (found.kv_bytes, found.kv_predicted_bytes, found.ttft_s, found.runs) == (None, None, None, 1)
+    passing = forward.summary("A")
+    assert (passing.kv_bytes, passing.kv_predicted_bytes, passing.ttft_s, passing.runs) == (None, None, None, 1)
 
 
 def test_a_probe_of_either_arm_tells_the_gap() -> None:
@@ -112,18 +112,19 @@ def test_a_probe_of_either_arm_tells_the_gap() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "becomes", "told"),
+    ("level", "becomes", "reasons"),
     [("fallback", "", ("why", "")), ("note", "bfloat16", ("", "why")), ("note", "", ("", ""))],
 )
-def test_a_row_says_what_was_done_instead_and_why(level: str, becomes: str, told: tuple[str, str]) -> None:
+def test_a_row_says_what_was_done_instead_and_why(level: str, becomes: str, reasons: tuple[str, str]) -> None:
     first = created(arms="A")
     verdict = Verdict(level, "dtype", "why", becomes=becomes)  # type: ignore[arg-type]
     arms = [msgspec.structs.replace(first.arms[0], verdicts=[verdict])]
     run = Run(msgspec.structs.replace(first, arms=arms))
-    other = Finding("nowhere", "x", "an axis that nobody asked for")
-    run.append(ArmEvent("A", 0, 1.0, msgspec.structs.replace(finished("x"), findings=[*finished("x").findings, other])))
+    unplanned = Finding("nowhere", "x", "an axis that nobody asked for")
+    end = finished("x")
+    run.append(ArmEvent("A", 0, 1.0, msgspec.structs.replace(end, findings=[*end.findings, unplanned])))
     row, *_ = run.ledger("A")
-    assert (row.fell_back, row.settled) == told
+    assert (row.fell_back, row.settled) == reasons
 
 
 def test_an_axis_that_is_gone_keeps_its_row() -> None:

@@ -36,9 +36,10 @@ def keep(
 ) -> None:
     """A run whose arms are the defaults and `b`, each of whose phases took so many seconds."""
     first = created(run_id)
+    verdicts = [Verdict(level, "cache", "")]  # type: ignore[arg-type]
     arms = [
-        replace(arm, requested={"dtype": "auto", **asked}, verdicts=[Verdict(level, "cache", "")], waits=WaitKeys(load))  # type: ignore[arg-type]
-        for arm, asked, load in zip(first.arms, ({}, b), loads, strict=True)
+        replace(arm, requested={"dtype": "auto", **choices}, verdicts=verdicts, waits=WaitKeys(load))
+        for arm, choices, load in zip(first.arms, ({}, b), loads, strict=True)
     ]
     store.add(run_id, replace(first, arms=arms, machine=dict(place.machine), versions=dict(place.versions)))
     for name, spent_s in zip("AB", seconds, strict=True):
@@ -59,9 +60,9 @@ def test_it_is_the_median_of_what_came_after_a_load_that_is_the_same(store: Stor
     for _ in range(2):  # read, and as it was kept
         assert costs.of("pocket", HERE) == {both: 2 * (4.0 - 1.0), f"whole {both}": 2 * (4.0 - 1.0)}
     keep(store, "cache", {"cache": "static"}, (1.0, 1.5))
-    found = costs.of("pocket", HERE)
-    assert found["cache=static"] == 1.0 and found["compile=default"] == 2 * (4.0 - 1.5), "of arms of several runs"
-    assert "whole compile=default" not in found and key_of(COMPILED, True) in found
+    seconds = costs.of("pocket", HERE)
+    assert seconds["cache=static"] == 1.0 and seconds["compile=default"] == 2 * (4.0 - 1.5), "of arms of several runs"
+    assert "whole compile=default" not in seconds and key_of(COMPILED, True) in seconds
 
 
 def test_a_load_counts_where_it_is_another(store: Store) -> None:

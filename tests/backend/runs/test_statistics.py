@@ -32,8 +32,8 @@ from tokendyno.backend.runs.statistics import (
     ],
 )
 def test_definitions(values: list[float], middle: float | None, average: float | None, spread: float | None) -> None:
-    found = [median(values), mean(values), stdev(values)]
-    for got, want in zip(found, [middle, average, spread], strict=True):
+    computed = [median(values), mean(values), stdev(values)]
+    for got, want in zip(computed, [middle, average, spread], strict=True):
         assert got == (None if want is None else pytest.approx(want))
 
 
@@ -99,18 +99,18 @@ def test_an_interval_covers_the_true_mean_as_often_as_it_says() -> None:
 
 @pytest.mark.parametrize("values", [[0.1], [0.1, 0.1], [0.1, 0.12, 0.3], [1e-9, 5.0], [1e-300, 1e300]])
 def test_an_estimate_lies_in_its_interval_and_its_inverse_is_that_of_inverses(values: list[float]) -> None:
-    found, inverse = estimate(values), estimate([1 / value for value in values])
-    assert found is not None and inverse is not None and found.value == pytest.approx(1 / inverse.value)
-    assert (found.interval is None) is (len(values) == 1)
-    if found.low is not None and found.high is not None:
-        assert 0 < found.low <= found.value <= found.high < math.inf
-        assert inverse.low == pytest.approx(1 / found.high)
+    estimated, inverse = estimate(values), estimate([1 / value for value in values])
+    assert estimated is not None and inverse is not None and estimated.value == pytest.approx(1 / inverse.value)
+    assert (estimated.interval is None) is (len(values) == 1)
+    if estimated.low is not None and estimated.high is not None:
+        assert 0 < estimated.low <= estimated.value <= estimated.high < math.inf
+        assert inverse.low == pytest.approx(1 / estimated.high)
 
 
 def test_an_estimate_of_ratios_is_the_ratio_of_estimates_and_without_a_time_there_is_none() -> None:
     a, b = [0.1, 0.2, 0.4], [0.3, 0.1, 0.2]
-    one, other, both = estimate(a), estimate(b), estimate([x / y for x, y in zip(a, b, strict=True)])
-    assert one and other and both and both.value == pytest.approx(one.value / other.value)
+    of_a, of_b, of_ratios = estimate(a), estimate(b), estimate([x / y for x, y in zip(a, b, strict=True)])
+    assert of_a and of_b and of_ratios and of_ratios.value == pytest.approx(of_a.value / of_b.value)
     assert estimate([]) is estimate([0.1, 0.0]) is None
 
 

@@ -106,8 +106,8 @@ def test_a_writer_killed_some_times_leaves_nothing_corrupt_or_partial_and_keeps_
         assert line, "the writer ended on its own"
         time.sleep(rng.random() / 5)
         process.kill()
-        told = [line, *process.stdout.read().splitlines(keepends=True)]
-        flushed[f"run{number}"] = max(int(text) for text in told if text.endswith("\n"))
+        lines = [line, *process.stdout.read().splitlines(keepends=True)]
+        flushed[f"run{number}"] = max(int(text) for text in lines if text.endswith("\n"))
         process.wait()
         process.stdout.close()
     store = Store(path)

@@ -20,7 +20,6 @@ from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL, LOCAL_USER
 from tokendyno.backend.paths import IMPORTED_FROM
 from tokendyno.backend.runs import history_file
-from tokendyno.backend.runs.arm_series import roofline_at
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import Created, Ended, Predicted, RooflinePoint, decode_record, encode_record
 from tokendyno.backend.runs.store import Store
@@ -88,25 +87,24 @@ def test_a_stored_roofline_is_read_under_its_old_names() -> None:
     (first, *_) = (record for line in LINES if isinstance(record := decode_record(line), Predicted))
     assert len(first.roofline) >= 2 and all(isinstance(point, RooflinePoint) for point in first.roofline)
     assert first.roofline_note and first.roofline_work and first.kv[0].full > 0
-    assert roofline_at(first.roofline, first.roofline[0].length) == first.roofline[0].seconds
 
 
 def test_a_whole_file_of_format_6_is_listed_searched_folded_renamed_and_deleted_from(tmp_path: Path) -> None:
     shutil.copy(IMPORTED_FROM / "tests" / "fixtures" / "history-v6.sqlite", path := tmp_path / "h.sqlite")
     store = Store(path)
     runs = RunLog(store)
-    kept = History(store, runs, LIMITS["local"])
+    history = History(store, runs, LIMITS["local"])
 
-    def listed(**asked: str) -> list[str]:
-        return [row.id[:4] for row in kept.listing.find(read_search(asked), LOCAL_USER).rows]
+    def listed(**search: str) -> list[str]:
+        return [row.id[:4] for row in history.listing.find(read_search(search), LOCAL_USER).rows]
 
     assert store.messages == [] and listed() == ["8f0c", "ae6e", "1272", "418c", "b6ff"]
     assert listed(q="as it comes") == ["b6ff"] and listed(axis="cache=static") == ["1272", "418c"]
     assert listed(q="useful tokens") == ["ae6e"] and listed(model="gpt2") == []
-    found = {
-        row.id[:4]: (row.kind, row.status, row.name) for row in kept.listing.find(read_search({}), LOCAL_USER).rows
+    by_id = {
+        row.id[:4]: (row.kind, row.status, row.name) for row in history.listing.find(read_search({}), LOCAL_USER).rows
     }
-    assert found["b6ff"] == ("run", "done", "the first") and found["ae6e"] == ("batch", "done", "")
+    assert by_id["b6ff"] == ("run", "done", "the first") and by_id["ae6e"] == ("batch", "done", "")
     assert store.query("SELECT substr(id, 1, 4) FROM runs WHERE pinned", ()) == [("b6ff",)]
 
     ids = {run_id[:4]: str(run_id) for (run_id,) in store.query("SELECT id FROM runs", ())}
@@ -123,7 +121,7 @@ def test_a_whole_file_of_format_6_is_listed_searched_folded_renamed_and_deleted_
     assert all(folded["1272"].summary(arm).latency_mean_s for arm in "AB") and len(folded["1272"].ledger("B")) == 25
     assert [summary.served for summary in folded["ae6e"].snapshot().batch_summaries.values()] == [3, 3]
 
-    kept.changes.rename(ids["418c"], "a boy", LOCAL_USER)
-    kept.changes.delete([ids["1272"]], LOCAL_USER)
+    history.changes.rename(ids["418c"], "a boy", LOCAL_USER)
+    history.changes.delete([ids["1272"]], LOCAL_USER)
     assert listed(q="boy") == ["418c"] and listed() == ["8f0c", "ae6e", "418c", "b6ff"]
     store.close()

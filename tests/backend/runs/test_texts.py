@@ -71,12 +71,12 @@ def test_a_probe_of_another_token_is_not_taken() -> None:
 
 
 def test_it_is_said_with_the_gap_and_the_cause_and_only_equal_tokens_are_called_the_same() -> None:
-    found = TextComparison(67, 0.03125, [" a", " the"], ["order of summation"])
-    assert texts_sentence(found) == (
+    texts = TextComparison(67, 0.03125, [" a", " the"], ["order of summation"])
+    assert texts_sentence(texts) == (
         "The texts differ from token 67 on (counted from 0), where the two likeliest tokens, ' a' and ' the', are "
         "0.0312 logits apart. The arms differ in order of summation."
     )
-    assert "the same" not in texts_sentence(found)
+    assert "the same" not in texts_sentence(texts)
     assert texts_sentence(TextComparison(3, 0.0, [" a", " b"])) == (
         "The texts differ from token 3 on (counted from 0), where the two likeliest tokens, ' a' and ' b', are exactly "
         "tied. The arms differ in nothing that is known to change a text."

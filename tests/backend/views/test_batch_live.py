@@ -54,7 +54,7 @@ def test_while_requests_are_served_the_bar_says_by_which_arm() -> None:
 def several_runs(a: Sequence[float], b: Sequence[float], price: float = 0.0, **formats: str) -> Run:
     """Runs of 2 s in which the arms made so many useful tokens. `formats`: dtype of each arm."""
     first = batch_created()
-    arms = [replace(one, planned=one.planned | {"dtype": formats.get(one.name, "float32")}) for one in first.arms]
+    arms = [replace(arm, planned=arm.planned | {"dtype": formats.get(arm.name, "float32")}) for arm in first.arms]
     run = Run(replace(first, arms=arms, request=replace(first.request, price_per_hour=price)))
     for name, events, tokens in (("A", static_events(), a), ("B", paged_events(99), b)):
         for record in batch_arm(name, events):
@@ -75,8 +75,9 @@ def test_sentence_card_and_tile_have_the_estimate_over_all_pairs_and_its_interva
     run.append(ended())
     head = batch_delta(run, -1, [(0, 0, 0, 0)] * 2, 1.0).head
     assert head is not None and head.card is not None
-    found, card = run.comparison(), head.card
-    assert found is not None and found.outcome == "b_faster" and found.ratio == card.ratio == pytest.approx(2, rel=0.01)
+    comparison, card = run.comparison(), head.card
+    assert comparison is not None and comparison.outcome == "b_faster"
+    assert comparison.ratio == card.ratio == pytest.approx(2, rel=0.01)
     assert head.verdict.basis == "Decided after 3 pairs: 95% interval, by useful tokens/s."
     assert head.verdict.sentence.startswith("Continuous batching serves 2.0\u00d7 the useful tokens/s of static")
     assert [next(t.value for t in arm.tiles if t.key == "useful") for arm in head.arms] == ["2.45", "4.90"]
@@ -94,8 +95,8 @@ def test_sentence_card_and_tile_have_the_estimate_over_all_pairs_and_its_interva
 
 def test_a_run_that_one_arm_alone_completed_is_in_no_figure() -> None:
     """2 s with 4.8 and 9.6 useful tokens, and another run of A."""
-    found = several_runs((4.8, 40.0), (9.6,)).snapshot().batch_summaries
-    assert [found[name].useful_tokens_s for name in "AB"] == [2.4, 4.8]
+    summaries = several_runs((4.8, 40.0), (9.6,)).snapshot().batch_summaries
+    assert [summaries[name].useful_tokens_s for name in "AB"] == [2.4, 4.8]
 
 
 def test_an_arm_in_another_number_format_is_not_recommended_unread() -> None:
@@ -136,8 +137,8 @@ def test_where_continuous_batching_loses_it_says_what_cost_more_than_it_saved() 
     head = batch_delta(run, -1, [(0, 0, 0, 0)] * 2, 1.0).head
     assert head is not None
     assert "takes 9.0× as long, which costs more than it saves: its attention copies the pages" in head.why
-    said = head.verdict.sentence
-    assert said.startswith(
+    sentence = head.verdict.sentence
+    assert sentence.startswith(
         "One pair of runs: continuous batching served 58% fewer useful tokens/s than static batching"
     )
 
@@ -164,7 +165,7 @@ def test_each_length_has_its_batches_and_the_time_of_its_compile_and_torchs_refu
     arm, requests = ArmSeries("A"), [TrafficRequest(0.0, new, prompt) for prompt, new in PREFILLS]
     for i, (prompt, _) in enumerate(PREFILLS):
         begin_s = [i + 0.0, i + 0.5]
-        steps = Steps(2 * i, begin_s, [one + 0.5 for one in begin_s], [2, 1], [0, 0], [0, 0], [i, -1, i],
+        steps = Steps(2 * i, begin_s, [t_s + 0.5 for t_s in begin_s], [2, 1], [0, 0], [0, 0], [i, -1, i],
                       [PREFILL, IDLE, DECODE], [prompt, 1, 1], [5, -1, 6])  # fmt: skip
         arm.batch.take(steps)
     arm.annotations = [Annotation("recompile", 3, 1.5, 0.25, "a guard"), Annotation("gc", 1, 0.1, 0.2, "collected")]

@@ -2,25 +2,44 @@
 
 from msgspec.structs import replace
 
-from tests.support.runs import arm_records, created, ended
+from tests.support.runs import arm_records, created, ended, finished
+from tokendyno.backend.messages import Tokens
+from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.card import Card, card_of
+from tokendyno.backend.views.card import Card, card_of, slide_figures
+from tokendyno.backend.views.comparison import differences, pair_of
 
 
-def card(price: float) -> Card:
+def priced_card(price: float) -> Card:
     """Both arms take 10 ms a token."""
     first = created()
     run = Run(replace(first, request=replace(first.request, price_per_hour=price)))
     for record in [*arm_records("A", 64), *arm_records("B", 64), ended()]:
         run.append(record)
-    found = card_of(run.snapshot())
-    assert found is not None
-    return found
+    card = card_of(run.snapshot())
+    assert card is not None
+    return card
 
 
 def test_a_price_an_hour_makes_a_cost_of_a_million_tokens_in_both_arms() -> None:
-    assert card(3.6).cost == (
+    assert priced_card(3.6).cost == (
         "A million tokens cost 10.0 with baseline and 10.0 with full KV cache (no sliding window), at 3.6 an hour, the "
         "prompt not counted."
     )
-    assert card(0).cost == ""
+    assert priced_card(0).cost == ""
+
+
+def test_the_smaller_kv_cache_of_a_shorter_text_is_no_gain() -> None:
+    """B takes as long a token, and stops after 5 of them."""
+    run = Run(created(repeats=3))
+    for repeat in range(3):
+        for arm, count in (("A", 9), ("B", 5)):
+            steps, kv = list(range(count)), [512 * (i + 1) for i in range(count)]
+            tokens = Tokens(0, [0.1 * (i + 1) for i in steps], [0.1] * count, kv, kv, [2**29] * count, steps, "x")
+            run.append(ArmEvent(arm, repeat, 1.0, tokens))
+            run.append(ArmEvent(arm, repeat, 1.1, finished("x")))
+    run.append(ended())
+    now = run.snapshot()
+    card = card_of(now)
+    assert card is not None and card.recommendation == "Not worth it here: it changes nothing"
+    assert "kv" not in differences(now) and "kv" not in slide_figures(now, card, pair_of(now))

@@ -31,8 +31,9 @@ def measured(b_step_s: list[float], done: bool = True, equal: bool = False) -> R
 
 
 def test_a_faster_arm_is_marked_only_where_the_interval_says_so() -> None:
-    found = differences(measured([0.1, 0.101, 0.099]).snapshot())
-    assert found["latency"] == Difference("B 50% less", "B") and found["rate"] == Difference("B 2.0× that of A", "B")
+    decided = differences(measured([0.1, 0.101, 0.099]).snapshot())
+    assert decided["latency"] == Difference("B 50% less", "B")
+    assert decided["rate"] == Difference("B 2.0× that of A", "B")
     once = differences(measured([0.1]).snapshot())
     assert once["latency"] == Difference("B 50% less") and once["rate"].better == ""
     noisy = differences(measured([0.1, 0.5, 0.25]).snapshot())
@@ -40,9 +41,9 @@ def test_a_faster_arm_is_marked_only_where_the_interval_says_so() -> None:
 
 
 def test_bytes_are_compared_from_one_run_and_equal_ones_are_called_the_same() -> None:
-    found = differences(measured([0.1]).snapshot())
-    assert found["kv"] == Difference("A 33% less", "A") and found["memory"] == Difference("B the same")
-    assert "share" not in found, "there is no roofline bound"
+    by_key = differences(measured([0.1]).snapshot())
+    assert by_key["kv"] == Difference("A 33% less", "A") and by_key["memory"] == Difference("B the same")
+    assert "share" not in by_key, "there is no roofline bound"
 
 
 def test_arms_at_different_tokens_are_not_compared() -> None:
@@ -56,11 +57,11 @@ def test_arms_at_different_tokens_are_not_compared() -> None:
 @pytest.mark.parametrize("b_step_s", [[0.1, 0.101, 0.099], [0.1]])
 def test_of_equal_arms_neither_wins_in_anything(b_step_s: list[float]) -> None:
     run = measured(b_step_s, equal=True)
-    found, now = differences(run.snapshot()), run.snapshot()
-    assert found["latency"].text == "B 50% less, within noise"
-    assert {one.better for one in found.values()} == {""}
-    said = verdict_of(now).sentence
-    assert said.startswith("The arms are equal, so any difference is noise: ") and "faster" not in said
+    by_key, now = differences(run.snapshot()), run.snapshot()
+    assert by_key["latency"].text == "B 50% less, within noise"
+    assert {difference.better for difference in by_key.values()} == {""}
+    sentence = verdict_of(now).sentence
+    assert sentence.startswith("The arms are equal, so any difference is noise: ") and "faster" not in sentence
     compared = now.comparison()
     assert compared is not None and compared.outcome in ("no_difference", "unknown")
 

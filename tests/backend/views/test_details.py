@@ -26,19 +26,19 @@ PREDICTED = {"weights": 1000, "kv": 100, "workspace": 50, "runtime": 500, "tenso
 OWN, WHOLE = "GPU memory of the worker (NVML)", "GPU memory in use on the whole device (NVML)"
 
 
-def by_part(found: list[MemoryCheck]) -> dict[str, MemoryCheck]:
-    return {check.part: check for check in found}
+def by_part(checks: list[MemoryCheck]) -> dict[str, MemoryCheck]:
+    return {check.part: check for check in checks}
 
 
 def test_every_part_has_its_error() -> None:
-    found = by_part(memory_checks(PREDICTED, 1010, (100, 100), 1600, OWN, Memory(allocator_peak_bytes=1150)))
-    assert [(check.predicted, check.measured, check.error_percent) for check in found.values()] == [
+    checks = by_part(memory_checks(PREDICTED, 1010, (100, 100), 1600, OWN, Memory(allocator_peak_bytes=1150)))
+    assert [(check.predicted, check.measured, check.error_percent) for check in checks.values()] == [
         (1000, 1010, 1.0),
         (100, 100, 0.0),
         (1650, 1600, -100 * 50 / 1650),
         (1150, 1150, 0.0),
     ]
-    assert found["weights"].tile().note.endswith("+1.00%") and found["peak"].tile().note.endswith("-3.03%")
+    assert checks["weights"].tile().note.endswith("+1.00%") and checks["peak"].tile().note.endswith("-3.03%")
 
 
 def test_the_memory_of_a_whole_device_is_not_compared() -> None:
@@ -50,8 +50,8 @@ def test_on_a_cpu_there_is_no_allocator_to_compare() -> None:
 
 
 def test_what_the_allocator_of_a_gpu_kept_beside_tensors_is_told() -> None:
-    def note(kept: float) -> str:
-        counts = Memory(allocator_peak_bytes=9 * 10**9, allocator_reserved_bytes=9 * 10**9 + int(kept))
+    def note(kept_bytes: float) -> str:
+        counts = Memory(allocator_peak_bytes=9 * 10**9, allocator_reserved_bytes=9 * 10**9 + int(kept_bytes))
         return (
             by_part(memory_checks({"total": 10**10}, None, (None, None), 11 * 10**9, OWN, counts))["peak"].tile().note
         )
@@ -61,17 +61,17 @@ def test_what_the_allocator_of_a_gpu_kept_beside_tensors_is_told() -> None:
 
 
 def test_a_margin_stands_beside_the_prediction_that_states_one() -> None:
-    found = by_part(
+    checks = by_part(
         memory_checks({"total": 600 << 20, "margin": 90 << 20}, None, (None, None), 660 << 20, OWN, Memory())
     )
-    assert found["peak"].tile().note == "predicted 600 MiB \u00b1 15%, +10.00%" and found["peak"].margin_percent == 15
+    assert checks["peak"].tile().note == "predicted 600 MiB \u00b1 15%, +10.00%" and checks["peak"].margin_percent == 15
     silent = by_part(memory_checks({"total": 600 << 20}, None, (None, None), 660 << 20, OWN, Memory()))
     assert silent["peak"].tile().note == "predicted 600 MiB, +10.00%"
 
 
 def test_what_is_missing_is_no_zero() -> None:
-    found = memory_checks({}, None, (None, None), 0, OWN, Memory())
-    for check in found:
+    checks = memory_checks({}, None, (None, None), 0, OWN, Memory())
+    for check in checks:
         assert (check.predicted, check.measured, check.error_percent) == (None, None, None)
         assert (check.tile().value, check.tile().note) == ("n/a", "")
 
@@ -87,9 +87,10 @@ def test_what_was_measured_stands_beside_what_was_predicted() -> None:
     run.append(ArmEvent("A", 0, 0.0, Started(5, 1, 101, [])))
     run.append(ArmEvent("A", 0, 0.0, Loaded(1000, 1, False)))
     run.append(ArmEvent("A", 0, 1.0, tokens(0, 10, "x" * 10)))
-    found = checks_of(run)
-    assert (found["weights"].predicted, found["weights"].measured, found["weights"].error_percent) == (1000, 1000, 0.0)
-    assert found["peak"].predicted == 2000
+    checks = checks_of(run)
+    weights = checks["weights"]
+    assert (weights.predicted, weights.measured, weights.error_percent) == (1000, 1000, 0.0)
+    assert checks["peak"].predicted == 2000
 
 
 def test_a_prediction_stored_by_an_older_version_has_no_memory_to_compare() -> None:
@@ -146,8 +147,8 @@ def test_an_encoder_and_an_arm_without_a_token_have_none() -> None:
 
 def test_its_row_says_how_many_tokens_how_fast_and_against_which_limit() -> None:
     bound = PrefillBound(0.025, "memory", "")
-    (one,) = prompt_pass_rows(PromptPass(256, 1, 0.1, 2_560), bound)
-    assert (one.value, one.unit, one.note) == ("100", "ms", "256 tokens, 2,560 tok/s, 25.0% of its memory bound")
+    (row,) = prompt_pass_rows(PromptPass(256, 1, 0.1, 2_560), bound)
+    assert (row.value, row.unit, row.note) == ("100", "ms", "256 tokens, 2,560 tok/s, 25.0% of its memory bound")
     (chunks,) = prompt_pass_rows(PromptPass(8_000, 4, 0.1, 20_000), bound)
     assert chunks.note == "mean of 4 passes, 8,000 tokens, 20,000 tok/s, 6.25% of its memory bound"
     (unbound,) = prompt_pass_rows(PromptPass(256, 1, 0.1, 2_560), None)

@@ -49,13 +49,13 @@ def keys(value: Any) -> Any:
             return None
 
 
-def plain(found: Document) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(found), allow_nan=False))
-    return loaded
+def as_json(document: Document) -> dict[str, Any]:
+    decoded: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(document), allow_nan=False))
+    return decoded
 
 
 def test_the_stored_document_is_read_and_written_again_without_a_loss() -> None:
-    assert plain(msgspec.json.decode(TEXT, type=Document)) == STORED
+    assert as_json(msgspec.json.decode(TEXT, type=Document)) == STORED
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_an_unknown_key_is_noticed(where: tuple[Any, ...]) -> None:
         part = part[step]
     part["unheard_of"] = 1
     try:
-        assert plain(msgspec.convert(changed, Document)) != changed
+        assert as_json(msgspec.convert(changed, Document)) != changed
     except msgspec.ValidationError as error:
         assert "unheard_of" in str(error)
 
@@ -80,14 +80,14 @@ def test_the_bound_of_a_prefill_is_there_where_it_is_known() -> None:
         if isinstance(record, Predicted) and record.arm == "A":
             record = msgspec.structs.replace(record, prefill=PrefillBound(0.001, "compute", "1 Tflop"))
         run.append(record)
-    one, other = plain(document(run))["arms"]
-    assert one["roofline"]["prefill"] == {
+    a, b = as_json(document(run))["arms"]
+    assert a["roofline"]["prefill"] == {
         "seconds": 0.001,
-        "share": pytest.approx(0.001 / one["ttft_s"]),
+        "share": pytest.approx(0.001 / a["ttft_s"]),
         "limited_by": "compute",
         "work": "1 Tflop",
     }
-    assert "prefill" not in other["roofline"]
+    assert "prefill" not in b["roofline"]
 
 
 def test_the_stored_run_gives_the_stored_document() -> None:
@@ -97,19 +97,19 @@ def test_the_stored_run_gives_the_stored_document() -> None:
     run = Run(first)
     for record in rest:
         run.append(record)
-    found = plain(document(run))
-    for arm, stored in zip(found["arms"], STORED["arms"], strict=True):
+    sent = as_json(document(run))
+    for arm, stored in zip(sent["arms"], STORED["arms"], strict=True):
         assert len(arm["interference"]) == len(stored["interference"])
         arm["interference"] = stored["interference"]
-    assert found | {"versions": {}} == STORED | {"versions": {}}
-    assert list(found) == list(STORED) and list(found["arms"][0]) == list(STORED["arms"][0])
+    assert sent | {"versions": {}} == STORED | {"versions": {}}
+    assert list(sent) == list(STORED) and list(sent["arms"][0]) == list(STORED["arms"][0])
 
 
 def test_an_encoders_run_has_the_same_keys() -> None:
     run = Run(encoder())
     for record in [*passes("A", 20), ended()]:
         run.append(record)
-    (arm,) = plain(document(run))["arms"]
+    (arm,) = as_json(document(run))["arms"]
     assert [*arm, "prompt_pass"] == list(STORED["arms"][0])
     assert keys(arm["summary"]) == keys(STORED["arms"][0]["summary"])
     assert keys(arm["annotations"]) == {"kind": None, "token": None, "t_s": None, "seconds": None, "text": None}
@@ -118,45 +118,40 @@ def test_an_encoders_run_has_the_same_keys() -> None:
 # --- runs of every kind ----------------------------------------------------------------------------
 
 
-def whole(run: Run) -> dict[str, Any]:
-    found = document(run)
-    loaded: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(found), allow_nan=False))
-    return loaded
-
-
 def test_a_run_that_never_began_is_a_document_too() -> None:
     run = begun("A")
     run.append(Ended(0.5, "failed", "It broke."))
-    (arm,) = whole(run)["arms"]
+    sent = as_json(document(run))
+    (arm,) = sent["arms"]
     assert (arm["ttft_s"], arm["latency_s"], arm["text"], arm["effective"]) == (None, [], "", {})
-    assert whole(run)["message"] == "It broke."
+    assert sent["message"] == "It broke."
 
 
 def test_the_document_keeps_what_the_model_wrote() -> None:
     run = begun("A")
     fill(run, "A", "\x1b]0;owned\x07\x1b[2J\x9b1mcat\nend")
-    assert "\x1b" in whole(run)["arms"][0]["text"]
+    assert "\x1b" in as_json(document(run))["arms"][0]["text"]
 
 
 def test_annotations_and_what_was_compiled_are_in_it() -> None:
     run = annotated()
-    (arm,) = whole(run)["arms"]
+    (arm,) = as_json(document(run))["arms"]
     assert arm["annotations"][0] == {"kind": "window", "token": 1, "t_s": 0.2, "seconds": 0.0, "text": "window filled"}
     assert len(arm["annotations"]) == 7
-    found = arm["compile"]
-    assert (found["cold_s"], found["graphs"], found["graph_s"]) == (4.0, 2, [8.0, 2.0])
-    assert found["recompiles"] == [{"guard": "x <= 127", "seconds": 2.0}]
-    assert (found["graph_breaks"], found["cudagraph_skips"]) == ({"a break": 2}, {"cpu device": 1})
-    assert (found["cache_hits"], found["cold_before_s"], found["saved_s"]) == (2, 31.0, 27.0)
+    report = arm["compile"]
+    assert (report["cold_s"], report["graphs"], report["graph_s"]) == (4.0, 2, [8.0, 2.0])
+    assert report["recompiles"] == [{"guard": "x <= 127", "seconds": 2.0}]
+    assert (report["graph_breaks"], report["cudagraph_skips"]) == ({"a break": 2}, {"cpu device": 1})
+    assert (report["cache_hits"], report["cold_before_s"], report["saved_s"]) == (2, 31.0, 27.0)
 
 
 def test_repeats_interference_and_the_comparison_are_in_it() -> None:
     run = repeated()
-    found = whole(run)
-    compared = found["comparison"]
-    assert (found["unit"], compared["verdict"], compared["pairs"]) == ("token", "no_difference", 2)
-    assert found["comparison"]["low"] == found["comparison"]["high"] == 1.0
-    for arm in found["arms"]:
+    sent = as_json(document(run))
+    compared = sent["comparison"]
+    assert (sent["unit"], compared["verdict"], compared["pairs"]) == ("token", "no_difference", 2)
+    assert sent["comparison"]["low"] == sent["comparison"]["high"] == 1.0
+    for arm in sent["arms"]:
         assert [len(run["latency_s"]) for run in arm["repeats"]] == [3, 2]
         assert [run["extra"] for run in arm["repeats"]] == [{}, {"energy_j": 4.0}]
         assert "another program used the GPU" in arm["interference"][0]
@@ -167,9 +162,9 @@ def test_an_encoders_run_has_passes_and_no_tokens() -> None:
     run = Run(encoder())
     for record in [*passes("A", 20), ended()]:
         run.append(record)
-    found = whole(run)
-    (arm,) = found["arms"]
-    assert (found["unit"], found["comparison"]) == ("forward", None)
+    sent = as_json(document(run))
+    (arm,) = sent["arms"]
+    assert (sent["unit"], sent["comparison"]) == ("forward", None)
     assert (arm["ttft_s"], arm["token_ids"], arm["text"]) == (None, [], "")
     assert len(arm["latency_s"]) == 20
     assert (arm["summary"]["ttft_s"], arm["summary"]["kv_bytes"]) == (None, None)

@@ -40,9 +40,9 @@ def between(
     ],
 )
 def test_what_was_chosen_is_fair(a: Choices, b: Choices, machine: Machine, says: str) -> None:
-    found = between(a, b, machine)
-    assert found is not None and (found.state, found.fix) == ("fair", {})
-    assert found.sentence == f"They differ in {says}."
+    verdict = between(a, b, machine)
+    assert verdict is not None and (verdict.state, verdict.fix) == ("fair", {})
+    assert verdict.sentence == f"They differ in {says}."
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_what_was_chosen_is_fair(a: Choices, b: Choices, machine: Machine, says:
     ],
 )
 def test_what_nobody_chose_is_said_and_set_to_what_was_named(a: Choices, b: Choices, said: str, fix: Changes) -> None:
-    found = between(a, b)
-    assert found is not None and found.state == "unasked" and said in found.sentence and found.fix == fix
+    verdict = between(a, b)
+    assert verdict is not None and verdict.state == "unasked" and said in verdict.sentence and verdict.fix == fix
     mended = between({**a, **fix.get("A", {})}, {**b, **fix.get("B", {})})
     assert mended is not None and mended.state == "fair"
 
@@ -66,7 +66,7 @@ def test_equal_arms_and_arms_that_cannot_run() -> None:
 
 
 def test_what_is_the_same_and_where_workers_come_from() -> None:
-    found, both = between({}, COMPILED, kept=["A"]), between({}, COMPILED, kept=["A", "B"])
-    assert found is not None and both is not None
+    one_kept, both = between({}, COMPILED, kept=["A"]), between({}, COMPILED, kept=["A", "B"])
+    assert one_kept is not None and both is not None
     assert "dtype bfloat16" in both.same and both.same.endswith("prompt and length")
-    assert found.same == f"{both.same}. A keeps its worker of an earlier run, B gets a new one"
+    assert one_kept.same == f"{both.same}. A keeps its worker of an earlier run, B gets a new one"

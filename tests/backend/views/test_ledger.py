@@ -12,22 +12,22 @@ def row(axis: str, status: Status = "verified", effective: str = "x") -> LedgerR
 def test_an_axis_counts_once_by_its_worst_row_and_what_differs_is_named() -> None:
     a = [row("cache"), row("dtype"), row("compile", "off"), row("attention", "not_applicable")]
     b = [row("cache", effective="static"), row("dtype", "partial"), row("compile", "verified", "default"), a[3]]
-    found = ledger_digest({"A": a, "B": b})
-    assert found is not None
-    assert found.line == "2 verified, 1 partial, 1 not applicable; A and B differ in KV cache and torch.compile"
-    assert found.shown == ["cache", "dtype", "compile"] and found.status == "partial"
-    assert found.titles["cache"] == "KV cache"
+    digest = ledger_digest({"A": a, "B": b})
+    assert digest is not None
+    assert digest.line == "2 verified, 1 partial, 1 not applicable; A and B differ in KV cache and torch.compile"
+    assert digest.shown == ["cache", "dtype", "compile"] and digest.status == "partial"
+    assert digest.titles["cache"] == "KV cache"
 
 
 def test_equal_ledgers_show_no_row() -> None:
-    found = ledger_digest({"A": [row("cache")], "B": [row("cache")]})
-    assert found is not None and found.shown == []
-    assert found.line == "1 verified; A and B ran the same choices"
+    digest = ledger_digest({"A": [row("cache")], "B": [row("cache")]})
+    assert digest is not None and digest.shown == []
+    assert digest.line == "1 verified; A and B ran the same choices"
 
 
 def test_nothing_is_said_to_differ_before_both_arms_have_ended() -> None:
-    found = ledger_digest({"A": [row("cache", "failed")], "B": []})
-    assert found is not None and (found.line, found.shown, found.status) == ("1 failed", ["cache"], "failed")
+    digest = ledger_digest({"A": [row("cache", "failed")], "B": []})
+    assert digest is not None and (digest.line, digest.shown, digest.status) == ("1 failed", ["cache"], "failed")
     assert ledger_digest({"A": [], "B": []}) is None
 
 
@@ -43,8 +43,8 @@ def test_tokens_that_could_not_be_checked_are_counted_apart_and_named() -> None:
     tokens = Evidence("greedy", "greedy", Finding("tokens", "greedy", "the text is sampled", outcome="unchecked"))
     rows = [row("cache"), *ledger_rows([tokens]), row("compile", "off")]
     assert ledger_summary(rows) == "1 of 3 verified, 1 unchecked, 1 off"
-    found = ledger_digest({"A": rows})
-    assert found is not None and (found.shown, found.status, found.titles["tokens"]) == (
+    digest = ledger_digest({"A": rows})
+    assert digest is not None and (digest.shown, digest.status, digest.titles["tokens"]) == (
         ["tokens"],
         "unchecked",
         "Tokens",

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.backend.runs.test_quality import FORMAT, compared
+from tests.backend.runs.test_run import repeat
 from tests.backend.views.test_batch_live import run_of
 from tests.support.runs import arm_records, created, ended, finished, tokens
 from tokendyno.backend.messages import Annotation, Loaded, PhaseName, Progress, RankMemory, Samples, Started, Tokens
@@ -19,7 +20,6 @@ from tokendyno.backend.runs.records import ArmEvent, Created, Ended, Predicted, 
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.views import live
-from tokendyno.backend.views import live as heads_module
 from tokendyno.backend.views.batch_live import BatchHead, batch_delta
 from tokendyno.backend.views.details import detail_rows
 from tokendyno.backend.views.live import Heads, head_of
@@ -174,22 +174,14 @@ def test_the_head_is_sent_only_when_something_of_it_changed() -> None:
 
 
 def head(run: Run) -> live.Head:
-    found = live.delta(run, 0, [[0, 0, 0]] * len(run.arms), 1.0).head
-    assert found is not None
-    return found
+    sent = live.delta(run, 0, [[0, 0, 0]] * len(run.arms), 1.0).head
+    assert sent is not None
+    return sent
 
 
 def bound_row(run: Run) -> Tile:
     run.append(ArmEvent("A", 0, 1.1, finished("x")))
     return next(row for row in detail_rows(run.snapshot(), "A") if row.key == "floor")
-
-
-def repeat(run: Run, arm: str, number: int, step_s: float) -> None:
-    times = [1.0, 1.0 + step_s, 1.0 + 2 * step_s]
-    run.append(
-        ArmEvent(arm, number, 1.0, Tokens(0, times, [1.0, step_s, step_s], [1] * 3, [1] * 3, [1] * 3, [1] * 3, "x"))
-    )
-    run.append(ArmEvent(arm, number, 1.1, finished("x")))
 
 
 def test_the_comparison_is_reported_at_the_end_and_a_single_arm_has_none() -> None:
@@ -286,9 +278,9 @@ def test_what_differs_has_a_figure_in_a_sentence_and_what_does_not_has_none() ->
         run.append(record)
     figures = head_of(run.snapshot(), 0.0).figures
     assert set(figures) == {"latency", "kv"}
-    said = figures["kv"]
-    assert (said.lead, said.tail.split(" than ")[0]) == ("Baseline takes", "less KV cache")
-    assert said.figure.endswith("%") and 0 < int(said.figure[:-1]) < 100
+    figure = figures["kv"]
+    assert (figure.lead, figure.tail.split(" than ")[0]) == ("Baseline takes", "less KV cache")
+    assert figure.figure.endswith("%") and 0 < int(figure.figure[:-1]) < 100
 
 
 def test_of_a_single_arm_the_time_of_a_token_and_the_cache_are_shown() -> None:
@@ -307,23 +299,23 @@ START = [[0, 0, 0]] * 2
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Of each head that is made, the run."""
-    found: list[object] = []
+    runs: list[object] = []
     make = live.head_of
 
     def counting(run: object, *more: object) -> live.Head:
-        found.append(run)
+        runs.append(run)
         return make(run, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(live, "head_of", counting)
-    return found
+    return runs
 
 
 def test_viewers_share_a_head_until_the_run_goes_on(made: list[object]) -> None:
     heads: Heads[live.Head] = Heads()
     run, other = Run(created()), Run(created())
 
-    def watch(one: Run, version: int, now_s: float) -> live.Delta:
-        return live.delta(one, version, START, now_s, heads=heads)
+    def watch(watched: Run, version: int, now_s: float) -> live.Delta:
+        return live.delta(watched, version, START, now_s, heads=heads)
 
     first, second = watch(run, 0, 1.0), watch(run, 0, 3.0)
     assert len(made) == 1 and first.head is not None and second.head is not None
@@ -340,7 +332,7 @@ def test_the_head_of_an_ended_run_is_made_again_after_a_while(
     heads: Heads[live.Head] = Heads()
     run = compared(FORMAT, same_text=False)
     live.delta(run, 0, START, 1.0, heads=heads)
-    monkeypatch.setattr(heads_module, "FRESH_S", 0.0)
+    monkeypatch.setattr(live, "FRESH_S", 0.0)
     live.delta(run, 0, START, 1.0, heads=heads)
     assert len(made) == 2, "a reading by its arms may have been made since"
 
@@ -357,6 +349,6 @@ def test_what_is_known_of_the_quality_takes_one_look_at_earlier_runs(monkeypatch
     recent: Callable[..., object] = Store.recent
     monkeypatch.setattr(Store, "recent", lambda *of: looks.append(of) or recent(*of))  # type: ignore[func-returns-value]
     run = compared(FORMAT, same_text=False)
-    found = live.delta(run, 0, START, 1.0, others=RunLog(Store(None))).head
-    assert found is not None and found.verdict.gate
+    sent = live.delta(run, 0, START, 1.0, others=RunLog(Store(None))).head
+    assert sent is not None and sent.verdict.gate
     assert len(looks) == 1

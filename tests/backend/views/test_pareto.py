@@ -4,9 +4,9 @@ from tokendyno.backend.views.pareto import Cost, pareto
 
 
 def front(*costs: Cost, quality: str = "KL divergence") -> list[str]:
-    found = pareto(costs, quality)
-    assert found is not None
-    return [point.label for point in found.points if point.front]
+    chart = pareto(costs, quality)
+    assert chart is not None
+    return [point.label for point in chart.points if point.front]
 
 
 def test_what_another_one_beats_in_something_and_nothing_beats_it_in_is_not_on_the_front() -> None:
@@ -19,9 +19,9 @@ def test_quality_counts_only_where_it_is_known_of_all() -> None:
     exact, lossy = Cost("exact", 2.0, 2 << 20, 0.0), Cost("lossy", 1.0, 1 << 20, 0.5)
     assert front(exact, lossy) == ["exact", "lossy"]
     unread = Cost("unread", 3.0, 3 << 20)
-    found = pareto([exact, lossy, unread], "KL divergence")
-    assert found is not None and found.quality == "" and [point.front for point in found.points] == [False, True, False]
-    assert found.points[1].text == "1.00 s, 1.00 MiB, KL divergence 0.500"
+    chart = pareto([exact, lossy, unread], "KL divergence")
+    assert chart is not None and chart.quality == "" and [point.front for point in chart.points] == [False, True, False]
+    assert chart.points[1].text == "1.00 s, 1.00 MiB, KL divergence 0.500"
 
 
 def test_points_of_other_sizes_do_not_compete_and_what_is_unknown_is_left_out() -> None:

@@ -29,13 +29,13 @@ def begun() -> Run:
 
 
 def bar(run: Run, now_s: float) -> PhaseBar:
-    found = phase_bar(run.snapshot(), now_s, UNREAD)
-    assert found is not None
-    return found
+    made = phase_bar(run.snapshot(), now_s, UNREAD)
+    assert made is not None
+    return made
 
 
-def texts(found: PhaseBar) -> dict[str, str]:
-    return {part.text: part.state for part in found.parts}
+def texts(made: PhaseBar) -> dict[str, str]:
+    return {part.text: part.state for part in made.parts}
 
 
 def test_before_anything_is_known_the_bar_says_so_and_what_is_done() -> None:
@@ -43,15 +43,15 @@ def test_before_anything_is_known_the_bar_says_so_and_what_is_done() -> None:
     assert [part.state for part in bar(run, 0.0).parts] == ["waiting"] * 4
     run.append(progress("A", 1.0, "load", 1.0))
     run.append(progress("B", 1.0, "compile", note="graph 1"))
-    found = bar(run, 4.0)
-    assert texts(found) == {
+    shown = bar(run, 4.0)
+    assert texts(shown) == {
         "B: compile, graph 1": "now",
         "up to 9 pairs": "waiting",
         "proof": "waiting",
         "quality": "waiting",
     }
-    assert (found.parts[0].spent_s, found.left_s, found.most_s) == (4.0, None, None)
-    assert found.rule == "rule: until decided, at most 9 pairs or 60 s"
+    assert (shown.parts[0].spent_s, shown.left_s, shown.most_s) == (4.0, None, None)
+    assert shown.rule == "rule: until decided, at most 9 pairs or 60 s"
 
 
 def test_earlier_runs_tell_what_is_left() -> None:
@@ -60,17 +60,28 @@ def test_earlier_runs_tell_what_is_left() -> None:
         run.append(Expected(arm, {"load": 1.0, "compile": 5.0, "warmup": 1.0}, {"run": 4.0, "prove": 0.5}))
     run.append(progress("A", 1.0, "load", 1.0))
     run.append(progress("A", 1.0, "compile"))
-    found = bar(run, 3.0)  # 2 of 5 s of compiling are over; the earlier run read no texts
-    assert found.left_s == (3 + 1) + (1 + 5 + 1) + 8 + 1
-    assert [(part.name, part.expected_s) for part in found.parts] == [("ready", 14.0), ("pairs", 8.0), ("proof", 1.0)]
+    shown = bar(run, 3.0)  # 2 of 5 s of compiling are over; the earlier run read no texts
+    assert shown.left_s == (3 + 1) + (1 + 5 + 1) + 8 + 1
+    assert [(part.name, part.expected_s) for part in shown.parts] == [("ready", 14.0), ("pairs", 8.0), ("proof", 1.0)]
 
 
 def test_the_first_pair_tells_how_long_pairs_take_at_most() -> None:
     run = begun()
     for record in [*arm_records("A", 9), *arm_records("B", 9)]:
         run.append(record)
-    found = bar(run, 3.0)
-    assert found.left_s is None and found.most_s == 9 * 2.0 - found.parts[-3].spent_s
+    shown = bar(run, 3.0)
+    assert shown.left_s is None and shown.most_s == 9 * 2.0 - shown.parts[-3].spent_s
+
+
+def test_a_run_of_workers_that_were_kept_began_with_its_first_pair() -> None:
+    """They have no phase but their runs, of which the newest is kept."""
+    run = begun()
+    for number, (repeat, arm) in enumerate([(0, "A"), (0, "B"), (1, "B"), (1, "A")]):
+        run.append(ArmEvent(arm, repeat, 4.0 * number, Progress("run", "begin", 0.0)))
+        run.append(ArmEvent(arm, repeat, 4.0 * number + 4.0, Progress("run", "end", 4.0)))
+    assert bar(run, 16.0).spent_s == 16.0
+    run.append(ended())
+    assert (bar(run, 99.0).label, bar(run, 99.0).spent_s) == ("Done in 16 s", 16.0)
 
 
 def test_a_run_that_is_over_says_how_long_it_took_and_drops_what_was_not_done() -> None:
@@ -79,9 +90,9 @@ def test_a_run_that_is_over_says_how_long_it_took_and_drops_what_was_not_done() 
     for record in [*arm_records("A", 9), *arm_records("B", 9)]:
         run.append(record)
     run.append(ended("cancelled", "Stopped."))
-    found = bar(run, 1_000.0)
-    assert found.label.startswith("Stopped after ") and found.spent_s < 10
-    assert set(texts(found).values()) == {"done"} and "1 pair, not decided, 2.0 s" in texts(found)
+    shown = bar(run, 1_000.0)
+    assert shown.label.startswith("Stopped after ") and shown.spent_s < 10
+    assert set(texts(shown).values()) == {"done"} and "1 pair, not decided, 2.0 s" in texts(shown)
     empty = begun()
     empty.append(ended("failed", "No."))
     assert phase_bar(empty.snapshot(), 5.0, None) is None
@@ -97,7 +108,7 @@ def phase(name: PhaseName, state: str = "step", amount: Amount | None = None) ->
 
 
 @pytest.mark.parametrize(
-    ("found", "expected_s", "says"),
+    ("step", "expected_s", "says"),
     [
         (phase("compile"), {"compile": 61.3}, "about 61 s expected"),
         (phase("compile"), {}, UNKNOWN),
@@ -118,8 +129,8 @@ def phase(name: PhaseName, state: str = "step", amount: Amount | None = None) ->
         (phase("load", amount=Amount(30 * MIB, 90 * MIB)), {"load": 12.0}, "30.0 of 90.0 MiB, about 12 s expected"),
     ],
 )
-def test_the_words(found: Phase, expected_s: dict[PhaseName, float], says: str) -> None:
-    assert wait_text(found, expected_s) == says
+def test_the_words(step: Phase, expected_s: dict[PhaseName, float], says: str) -> None:
+    assert wait_text(step, expected_s) == says
 
 
 def test_durations_are_in_the_units_that_one_waits_in() -> None:

@@ -6,7 +6,15 @@ import pytest
 from tests.backend.runs.test_quality import A, B, run_of
 from tests.backend.views.test_verdict import FROM_37, faster_b
 from tokendyno.backend.runs.quality import Gate, ReadingDifference
-from tokendyno.backend.views.quality import Cost, GateText, cost_of, gate_document, gate_text, quality_sentence
+from tokendyno.backend.views.quality import (
+    Cost,
+    GateText,
+    cost_of,
+    cost_text,
+    gate_document,
+    gate_text,
+    quality_sentence,
+)
 from tokendyno.backend.views.verdict import worded
 
 
@@ -15,7 +23,7 @@ def difference(kl: float, agreement: float, ratio: float = 1.0, most: float = 0.
 
 
 @pytest.mark.parametrize(
-    ("found", "cost"),
+    ("read", "cost"),
     [
         (difference(0.0, 1.0, most=0.0), "none"),
         (difference(0.0, 1.0, most=1e-9), "rounding"),
@@ -27,19 +35,19 @@ def difference(kl: float, agreement: float, ratio: float = 1.0, most: float = 0.
         (difference(0.04, 0.9, ratio=1.06), "large"),
     ],
 )
-def test_the_cost_by_its_tolerances(found: ReadingDifference, cost: Cost) -> None:
-    assert cost_of(found) == cost
+def test_the_cost_by_its_tolerances(read: ReadingDifference, cost: Cost) -> None:
+    assert cost_of(read) == cost
 
 
 def test_the_sentence_has_the_figures() -> None:
-    said = quality_sentence(run_of(A=A, B=B).snapshot())
-    assert said.startswith("B has a large quality cost: over 6 positions the KL divergence from A is 0.100 nats")
-    assert "83.3%" in said and "1.40\u00d7" in said
+    sentence = quality_sentence(run_of(A=A, B=B).snapshot())
+    assert sentence.startswith("B has a large quality cost: over 6 positions the KL divergence from A is 0.100 nats")
+    assert "83.3%" in sentence and "1.40\u00d7" in sentence
 
 
 def test_equal_arms_are_said_to_be_equal() -> None:
     same = [A[0], A[1]]
-    with_kl = [type(one)(one.ids, one.nll_nats, one.top, [0.0] * len(one.ids)) for one in same]
+    with_kl = [type(score)(score.ids, score.nll_nats, score.top, [0.0] * len(score.ids)) for score in same]
     assert "bit for bit" in quality_sentence(run_of(A=A, B=with_kl).snapshot())
 
 
@@ -49,9 +57,9 @@ def test_one_arm_has_a_perplexity() -> None:
 
 def test_random_weights_are_not_judged() -> None:
     run = run_of(model="random:gpt2", A=A, B=B)
-    said = quality_sentence(run.snapshot())
-    assert said.startswith("The KL divergence of B from A is 0.100 nats over 6 positions. The weights are random")
-    assert "costs" not in said
+    sentence = quality_sentence(run.snapshot())
+    assert sentence.startswith("The KL divergence of B from A is 0.100 nats over 6 positions. The weights are random")
+    assert "costs" not in sentence
 
 
 # --- the gate --------------------------------------------------------------------------------------
@@ -108,6 +116,24 @@ def test_finer_weights_cost_nothing() -> None:
         assert gate_text(Gate("read", "r", 768, SMALL, finer=finer)).part.endswith(says)
 
 
+@pytest.mark.parametrize(
+    ("gate", "text"),
+    [
+        (Gate("unread"), ""),
+        (Gate("read", "r", 768, SAME), "bit for bit"),
+        (Gate("read", "r", 768, ROUNDING), "numerically the same"),
+        (Gate("read", "r", 768, LARGE), "large cost"),
+        (Gate("read", "r", 768, LARGE, finer="A"), "large cost"),
+        (Gate("read", "r", 768, LARGE, finer="B"), "more precise weights"),
+        (Gate("read", "r", 768, LARGE, random=True), ""),
+        (Gate("read", "r", 768, difference(0.03, 0.95, ratio=1.2)), "large cost"),
+        (Gate("read", "r", 768, difference(0.03, 0.95, ratio=1.2), swapped=True), "small cost"),
+    ],
+)
+def test_beside_a_figure_the_cost_is_that_of_b_as_in_the_sentence(gate: Gate, text: str) -> None:
+    assert cost_text(gate) == text
+
+
 def test_a_gain_of_random_weights_is_not_judged() -> None:
     sentence, line = said(LARGE, random=True)
     assert "cost" not in sentence and "in 80% of 768 places" in sentence and "perplexity" not in line
@@ -131,4 +157,4 @@ def test_the_document_has_the_figures_of_the_reading() -> None:
         Gate("read", "r", 768, LARGE, random=True),
         Gate("read", "r", 768, SMALL),
     ]
-    assert [one.counts for gate in gates if (one := gate_document(gate))] == [False, True, None, True]
+    assert [document.counts for gate in gates if (document := gate_document(gate))] == [False, True, None, True]

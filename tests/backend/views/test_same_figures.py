@@ -30,12 +30,12 @@ def test_nothing_shows_a_figure_of_its_own(name: str) -> None:
     }
     verdict, figures = run_blocks(run)[1:3]  # behind the machine; before the parts of a step, whose shares are drawn
     for shown in (drawn([verdict, figures], console_of(None, "never")), markdown(shared(run))):
-        found = set(FIGURE.findall(shown))
-        assert len(found) > 5 and found <= page
+        figures_shown = set(FIGURE.findall(shown))
+        assert len(figures_shown) > 5 and figures_shown <= page
     if head.card is None:
         assert len(now.arms) == 1
         return
-    told = msgspec.to_builtins(document_of(run, lambda created: None))
-    assert told["verdict"] == msgspec.to_builtins(head.card)
-    compared = told["comparison"]
+    document = msgspec.to_builtins(document_of(run, lambda created: None))
+    assert document["verdict"] == msgspec.to_builtins(head.card)
+    compared = document["comparison"]
     assert [compared[key] for key in ("ratio", "low", "high")] == [head.card.ratio, head.card.low, head.card.high]

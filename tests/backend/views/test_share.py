@@ -2,6 +2,7 @@
 
 import gzip
 
+import msgspec
 import pytest
 
 from tests.browser.stored_runs import EVIL, evil, reading
@@ -14,7 +15,7 @@ from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.views.live import first_clause
 from tokendyno.backend.views.sentences import code_words
-from tokendyno.backend.views.share import MOST_POINTS, code_file, markdown, shared
+from tokendyno.backend.views.share import MOST_POINTS, code_file, command_of, markdown, shared
 
 
 @pytest.mark.parametrize(
@@ -61,9 +62,16 @@ def test_markdown_has_the_verdict_the_figures_the_machine_and_a_command_that_can
 
 
 def test_no_text_of_a_run_is_markup_in_its_markdown() -> None:
-    told = shared(folded(evil()))
-    text = markdown(told._replace(model=EVIL, sentence=EVIL, command=""))
+    run = shared(folded(evil()))
+    text = markdown(run._replace(model=EVIL, sentence=EVIL, command=""))
     assert "\\<" in text and not any(sign in text.replace("\\<", "") for sign in ("<img", "<script", "<svg", "<iframe"))
+
+
+def test_the_command_of_a_run_without_a_proof_asks_for_none() -> None:
+    proved, unproved = (
+        command_of(msgspec.structs.replace(created().request, proof=proof)).split() for proof in (True, False)
+    )
+    assert set(unproved) - set(proved) == {"--no-proof"} and "--no-proof" not in proved
 
 
 # --- files -----------------------------------------------------------------------------------------

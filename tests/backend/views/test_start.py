@@ -78,9 +78,9 @@ def run_of(*arms: list[Record], repeats: int = 1) -> Run:
 
 def test_spans_add_up_to_the_seconds_from_process_to_first_token() -> None:
     arm = run_of(arm_of("A", repeats=3), repeats=3).snapshot().arms["A"]
-    found = start_of(arm, alone=True)
-    assert found is not None
-    assert found.spans_s == pytest.approx(
+    start = start_of(arm, alone=True)
+    assert start is not None
+    assert start.spans_s == pytest.approx(
         {
             "start": 0.5,
             "import": 3.0,
@@ -95,7 +95,7 @@ def test_spans_add_up_to_the_seconds_from_process_to_first_token() -> None:
             "prefill": TTFT_S,
         }
     )
-    assert found.total_s == pytest.approx(sum(SECONDS.values()) + TTFT_S)
+    assert start.total_s == pytest.approx(sum(SECONDS.values()) + TTFT_S)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ def test_what_a_worker_did_before_its_run_is_said(
     seconds: Mapping[PhaseName, float], reused: bool, spans_s: Mapping[str, float], where: str
 ) -> None:
     run = run_of(arm_of("A", seconds, compiled=COMPILED if reused else None, reused=reused)).snapshot()
-    found, text = start_of(run.arms["A"], alone=True), start_text(run, "A")
-    assert found is not None and text is not None
-    assert found.spans_s == pytest.approx({**spans_s, "prefill": TTFT_S})
+    start, text = start_of(run.arms["A"], alone=True), start_text(run, "A")
+    assert start is not None and text is not None
+    assert start.spans_s == pytest.approx({**spans_s, "prefill": TTFT_S})
     assert (text.parts[0].text, text.parts[0].seconds) == (where, None) and where in text.said
 
 
@@ -178,9 +178,9 @@ def test_stages_are_told_apart_by_graph_where_there_are_several() -> None:
     run = run_of(arm_of("A", compiled=compiled)).snapshot()
     text = start_text(run, "A")
     assert text is not None
-    said = {part.key: part.reads for part in text.parts}
-    assert said["dynamo"] == "graph 2 of 6 1.00 s, graph 4 of 6 500 ms, graph 1 of 6 250 ms, others 250 ms"
-    assert said["codegen"] == ""
+    notes = {part.key: part.reads for part in text.parts}
+    assert notes["dynamo"] == "graph 2 of 6 1.00 s, graph 4 of 6 500 ms, graph 1 of 6 250 ms, others 250 ms"
+    assert notes["codegen"] == ""
 
 
 def test_an_arm_that_starts_no_later_need_not_catch_up() -> None:
@@ -198,11 +198,13 @@ def test_lines_cross_where_the_sentence_says_whichever_arm_starts_later() -> Non
     after = [start_s + lines.tokens * step_s for start_s, step_s in zip(lines.starts_s, lines.steps_s, strict=True)]
     assert after[0] == pytest.approx(after[1]) and lines.starts_s == pytest.approx([13.25, 3.25])
     first, other = (
-        StartedArm(found, run.summary(name))
+        StartedArm(start, run.summary(name))
         for name in run.arms
-        if (found := start_of(run.arms[name], alone=False)) is not None
+        if (start := start_of(run.arms[name], alone=False)) is not None
     )
-    said = "A starts 10.0 s later and saves 10.0 ms a token: it pays from 1,000 tokens on, in run 16 of this length."
-    assert pays_sentence(run) == standing("A", first, "B", other, "token", 64) == said
+    sentence = (
+        "A starts 10.0 s later and saves 10.0 ms a token: it pays from 1,000 tokens on, in run 16 of this length."
+    )
+    assert pays_sentence(run) == standing("A", first, "B", other, "token", 64) == sentence
     slower = run_of(arm_of("A", quick, 0.01, None), arm_of("B"))  # type: ignore[arg-type]
     assert crossing(slower.snapshot()) is None

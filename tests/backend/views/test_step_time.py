@@ -29,8 +29,8 @@ def run_of(step: StepTime | None, why: str = "", reads: StepReads | None = READS
             case Predicted():
                 record = msgspec.structs.replace(record, reads=reads)
             case ArmEvent(event=Finished() as end):
-                told = msgspec.structs.replace(end, step=step, no_step=why)
-                record = msgspec.structs.replace(record, event=told)
+                finished = msgspec.structs.replace(end, step=step, no_step=why)
+                record = msgspec.structs.replace(record, event=finished)
         run.append(record)
     if over:
         run.append(ended())
@@ -43,20 +43,20 @@ def step_of(run: Run) -> StepText | None:
 
 
 def test_each_part_stands_against_the_bytes_that_it_must_read() -> None:
-    found = step_of(run_of(STEP))
-    assert found is not None and found.text == "10.0 ms"
-    assert [(one.key, one.text, one.share) for one in found.parts] == [
+    step = step_of(run_of(STEP))
+    assert step is not None and step.text == "10.0 ms"
+    assert [(part.key, part.text, part.share) for part in step.parts] == [
         ("attention", "2.00 ms", 0.2),
         ("products", "4.00 ms", 0.4),
         ("other", "1.00 ms", 0.1),
         ("gaps", "1.00 ms", 0.1),
         ("host", "2.00 ms", 0.2),
     ]
-    attention, products, *others = found.parts
+    attention, products, *others = step.parts
     assert attention.reads == "must read 1.00 MiB of KV cache, 0.00105 ms at 1,000 GB/s (measured on this machine)"
     assert products.reads_s == pytest.approx(2**30 / 1e12) and "1.00 GiB of weights, 1.07 ms" in products.reads
-    assert not any(one.reads for one in others)
-    assert found.said == "3 traced steps of 10.0 ms; most of other: rms_norm_kernel 0.700 ms, copy 0.300 ms"
+    assert not any(part.reads for part in others)
+    assert step.said == "3 traced steps of 10.0 ms; most of other: rms_norm_kernel 0.700 ms, copy 0.300 ms"
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,12 @@ def test_each_part_stands_against_the_bytes_that_it_must_read() -> None:
 def test_parts_end_at_the_measured_step(traced_s: float, products_s: float, rest_s: float, says: str) -> None:
     """The run takes 10 ms a token, whatever the profiler made of it."""
     parts = {part: took * traced_s / 0.010 for part, took in STEP.parts_s.items()}
-    found = step_of(run_of(msgspec.structs.replace(STEP, seconds=traced_s, parts_s=parts)))
-    assert found is not None and found.seconds == pytest.approx(0.010) and says in found.said
-    took = {one.key: one.seconds or 0.0 for one in found.parts}
+    step = step_of(run_of(msgspec.structs.replace(STEP, seconds=traced_s, parts_s=parts)))
+    assert step is not None and step.seconds == pytest.approx(0.010) and says in step.said
+    took = {part.key: part.seconds or 0.0 for part in step.parts}
     assert took["products"] == pytest.approx(products_s) and took.get("unexplained", 0.0) == pytest.approx(rest_s)
-    assert sum(took.values()) == pytest.approx(found.seconds) and sum(
-        one.share for one in found.parts
-    ) == pytest.approx(1)
+    assert sum(took.values()) == pytest.approx(step.seconds)
+    assert sum(part.share for part in step.parts) == pytest.approx(1)
 
 
 def test_kernels_are_named_without_their_cpp_types() -> None:
@@ -90,28 +89,28 @@ def test_kernels_are_named_without_their_cpp_types() -> None:
         "void at::native::(anonymous namespace)::CatArrayBatchedCopy<at::native::(anonymous namespace)::X>": 0.0004,
         "void at::native::elementwise_kernel<128, 2, std::array<char*, 2ul> >(int)": 0.0001,
     }
-    found = step_of(run_of(msgspec.structs.replace(STEP, others=others)))
-    assert found is not None and found.said.endswith(
+    step = step_of(run_of(msgspec.structs.replace(STEP, others=others)))
+    assert step is not None and step.said.endswith(
         "most of other: elementwise_kernel 0.700 ms, aten::mul 0.500 ms, CatArrayBatchedCopy 0.400 ms"
     )
 
 
 def test_a_part_that_compiled_code_fused_is_not_0_and_without_a_bandwidth_only_bytes_are_said() -> None:
     fused = msgspec.structs.replace(STEP, gpu=False, parts_s={"products": 0.004, "other": 0.004, "host": 0.002})
-    found = step_of(run_of(fused, reads=StepReads(2**30, 2**20)))
-    assert found is not None
-    attention, products, _, host = found.parts
+    step = step_of(run_of(fused, reads=StepReads(2**30, 2**20)))
+    assert step is not None
+    attention, products, _, host = step.parts
     assert (attention.text, attention.seconds) == ("n/a", None) and attention.reads.startswith("fused with other")
     assert products.reads == "must read 1.00 GiB of weights" and products.reads_s is None
     assert host.label == "Host (between operators)"
-    tiles = {tile.key: tile for tile in step_tiles(found)}
+    tiles = {tile.key: tile for tile in step_tiles(step)}
     assert (tiles["step_attention"].value, tiles["step_products"].unit) == ("n/a", "ms, 40%")
 
 
 def test_a_step_that_was_not_traced_says_why() -> None:
-    found = step_of(run_of(None, "the run has a single token"))
-    assert found is not None and found.missing == "the run has a single token" and not found.parts
-    assert [tile.note for tile in step_tiles(found)] == ["the run has a single token"]
+    untraced = step_of(run_of(None, "the run has a single token"))
+    assert untraced is not None and untraced.missing == "the run has a single token" and not untraced.parts
+    assert [tile.note for tile in step_tiles(untraced)] == ["the run has a single token"]
     older = step_of(run_of(None))
     assert older is not None and "recorded before" in older.missing
     assert step_of(run_of(None, over=False)) is None, "a later repeat may bring it"

@@ -149,10 +149,10 @@ def test_both_ends_of_an_interval_are_in_one_unit(runs: Any, value: str, unit: s
 
 
 def test_an_interval_of_times_is_above_zero_and_holds_the_mean() -> None:
-    found = summary([1.0, 0.038], [1.0, 0.04])
-    row = by_key(details(found, RunCounts(), {}, "cpu"))["interval"]
+    measured = summary([1.0, 0.038], [1.0, 0.04])
+    row = by_key(details(measured, RunCounts(), {}, "cpu"))["interval"]
     assert (row.value, row.unit, row.note) == ("5.71 to 266", "ms", "over 2 runs")
-    assert found.latency_mean_s == pytest.approx((0.00571 * 0.266) ** 0.5, rel=0.01)
+    assert measured.latency_mean_s == pytest.approx((0.00571 * 0.266) ** 0.5, rel=0.01)
 
 
 BOUND = PrefillBound(0.05, "compute", "49 Tflop at 989 Tflop/s, a test")
@@ -170,7 +170,8 @@ def test_what_is_made_on_first_use_is_named_where_it_was_seen() -> None:
     def row(**counts: float) -> Any:
         return by_key(details(summary([0.1, 0.1]), counts_of(counts), {}, "cuda")).get("first_use")
 
-    one = row(warmup_first_s=1.5, warmup_last_s=0.25)
-    assert (one.value, one.unit) == ("1.25", "s") and "1.50 s for the first prompt, 250 ms later" in one.note
+    first_use = row(warmup_first_s=1.5, warmup_last_s=0.25)
+    assert (first_use.value, first_use.unit) == ("1.25", "s")
+    assert "1.50 s for the first prompt, 250 ms later" in first_use.note
     assert row(warmup_first_s=0.2, warmup_last_s=0.25).value == "0"
     assert row(warmup_first_s=0.2) is None and row() is None

@@ -83,21 +83,21 @@ def pair(sizes: tuple[int, int] | None) -> Bytes | None:
 
 @pytest.mark.parametrize("case", CASES, ids=[case.says[:60] for case in CASES])
 def test_a_run_is_told_in_one_sentence(case: Case) -> None:
-    said = worded(case.compared, pair(case.memory), pair(case.kv), case.texts)
-    assert said.sentence == case.says
+    verdict = worded(case.compared, pair(case.memory), pair(case.kv), case.texts)
+    assert verdict.sentence == case.says
 
 
 def test_one_pair_names_no_winner_and_says_what_gives_the_interval() -> None:
     for ratio in (0.1, 0.99, 1.0, 1.5, 40.0):
-        said = worded(found(ratio), None, None, None)
-        assert "as fast" not in said.sentence and said.basis == "One pair has no interval: more pairs give one."
+        verdict = worded(found(ratio), None, None, None)
+        assert "as fast" not in verdict.sentence and verdict.basis == "One pair has no interval: more pairs give one."
     decided = worded(faster_b(2.6, 2.4, 2.8), None, None, None).basis
     assert decided == "Decided after 5 pairs: 95% interval, by mean time per token."
 
 
 def test_arms_are_called_by_their_names() -> None:
-    said = worded(faster_b(1.5, 1.4, 1.6), None, None, SAME, names={"A": "bfloat16", "B": "static cache"})
-    assert said.sentence == "Static cache is 1.5× as fast as bfloat16 (1.4 to 1.6) and writes the same text."
+    verdict = worded(faster_b(1.5, 1.4, 1.6), None, None, SAME, names={"A": "bfloat16", "B": "static cache"})
+    assert verdict.sentence == "Static cache is 1.5× as fast as bfloat16 (1.4 to 1.6) and writes the same text."
 
 
 def test_memory_within_the_noise_of_the_device_is_not_mentioned() -> None:
@@ -151,7 +151,7 @@ def test_arms_of_other_lengths_are_said_to_be_compared_over_what_both_have() -> 
 
 
 @pytest.mark.parametrize(
-    ("asked", "planned", "says"),
+    ("requested", "planned", "says"),
     [
         (
             ("auto", "auto"),
@@ -164,12 +164,12 @@ def test_arms_of_other_lengths_are_said_to_be_compared_over_what_both_have() -> 
     ],
 )
 def test_what_differs_although_nobody_named_it_is_said(
-    asked: tuple[str, str], planned: tuple[str, str], says: str
+    requested: tuple[str, str], planned: tuple[str, str], says: str
 ) -> None:
     first = created()
     arms = [
         msgspec.structs.replace(
-            arm, requested={**arm.requested, "dtype": asked[i]}, planned={**arm.planned, "dtype": planned[i]}
+            arm, requested={**arm.requested, "dtype": requested[i]}, planned={**arm.planned, "dtype": planned[i]}
         )
         for i, arm in enumerate(first.arms)
     ]
