@@ -18,8 +18,6 @@ from tokendyno.backend.runs.run import Run, folded
 from tokendyno.backend.runs.store import Store
 
 WHAT = f"the id of a run, the name of a recording that comes with tokendyno, or a {ENDING} file"
-
-
 HISTORY_HELP = "the history of runs (TOKENDYNO_HISTORY; default: that of the page)"
 
 
@@ -29,10 +27,10 @@ def add_history(sub: argparse.ArgumentParser) -> None:
 
 
 def add_history_option(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
-    """The options of a command that runs something; hidden: its help says nothing of them."""
-    which = sub.add_mutually_exclusive_group()
-    which.add_argument("--history", type=Path, metavar="FILE", help=argparse.SUPPRESS if hidden else HISTORY_HELP)
-    which.add_argument("--no-history", action="store_true", help=argparse.SUPPRESS if hidden else "do not keep the run")
+    """The options of a command that runs something. `hidden`: the help does not list them."""
+    group = sub.add_mutually_exclusive_group()
+    group.add_argument("--history", type=Path, metavar="FILE", help=argparse.SUPPRESS if hidden else HISTORY_HELP)
+    group.add_argument("--no-history", action="store_true", help=argparse.SUPPRESS if hidden else "do not keep the run")
 
 
 def default_file() -> Path:
@@ -41,8 +39,9 @@ def default_file() -> Path:
 
 
 def history_of(options: argparse.Namespace) -> Path | None:
-    """The file; None for none. One that was not named and cannot be written is no reason not to run: it is said."""
-    if getattr(options, "no_history", False):
+    """The file in which a command keeps its runs; None: nowhere. Where that of the page cannot be written, this is said,
+    and the command runs all the same."""
+    if options.no_history:
         return None
     if options.history is not None:
         return Path(options.history).expanduser()
@@ -69,7 +68,7 @@ def find_records(what: str, history: Path) -> list[Record]:
 
 
 def find_run(what: str, history: Path) -> Run:
-    """The same, folded. InputError if it has not ended."""
+    """A run from its records. InputError if there is none, or it has not ended."""
     run = folded(find_records(what, history))
     if not run.ended:
         raise InputError("This run has not ended. Wait for its end, or stop it.")
