@@ -17,7 +17,7 @@ from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Que
 from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Journal
 from tokendyno.backend.ablation.trials import Stopped
-from tokendyno.backend.cli.bench import bench_of
+from tokendyno.backend.cli.commands import bench_of
 from tokendyno.backend.cli.files import check_distinct, check_writable, give
 from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED
 from tokendyno.backend.cli.options import Add, add_elsewhere, add_workload, passages_of, workload

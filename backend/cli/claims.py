@@ -14,8 +14,7 @@ from tokendyno.backend.claims.results import RESULTS, Result, machine_name, read
 from tokendyno.backend.claims.samples import doubts, joined, samples
 from tokendyno.backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
 from tokendyno.backend.cli.batch import batch_of
-from tokendyno.backend.cli.bench import bench_of, submitted
-from tokendyno.backend.cli.commands import comparison_of, run_of
+from tokendyno.backend.cli.commands import bench_of, comparison_of, run_of, submitted
 from tokendyno.backend.cli.files import check_writable, give
 from tokendyno.backend.cli.main import FAILED, OK, STOPPED
 from tokendyno.backend.cli.options import Add, add_models_dir

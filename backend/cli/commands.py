@@ -1,4 +1,4 @@
-"""`tokendyno compare` and `run`, and how a run is carried out."""
+"""`tokendyno compare` and `run`, and how a command opens a bench and carries a run out."""
 
 import argparse
 import contextlib
@@ -10,8 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from tokendyno.backend.arms.parse import parse_arm
-from tokendyno.backend.cli.bench import bench_of, submitted
-from tokendyno.backend.cli.files import check_writable, give
+from tokendyno.backend.cli.files import check_folder, check_writable, give
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import (
     ARM_HELP,
@@ -28,9 +27,11 @@ from tokendyno.backend.cli.options import (
 )
 from tokendyno.backend.cli.progress import follow, say
 from tokendyno.backend.cli.run_table import run_blocks
-from tokendyno.backend.cli.stored import add_history_option
+from tokendyno.backend.cli.stored import add_history_option, history_of
 from tokendyno.backend.config import MOST_PAIRS, Request
+from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.executors import open_bench
 from tokendyno.backend.executors.far_rank import hello_of
 from tokendyno.backend.executors.several_machines import Machines, parse_endpoint
 from tokendyno.backend.models import resolve
@@ -122,6 +123,35 @@ def carried_out(
             for verdict in arm.verdicts:
                 say(f"{verdict.level} (arm {arm.name}, {verdict.axis}): {verdict.reason}")
         yield CarriedOut(run, bench.runs, follow(bench, run))
+
+
+@contextlib.contextmanager
+def bench_of(
+    options: argparse.Namespace, executor: str = "subprocess", machines: Machines | None = None
+) -> Iterator[Bench]:
+    """A bench that is not started yet. Says what the user should know before a run, and at the end what the history
+    could not keep, and what was deleted from it meanwhile."""
+    check_folder(options.models_dir)
+    bench = open_bench(history_of(options), options.models_dir, executor=executor, machines=machines)
+    try:
+        for message in bench.messages:
+            say(f"note: {message}")
+        yield bench
+    finally:
+        before = bench.messages
+        if bench.store.trouble:
+            say(f"note: {bench.store.trouble}")
+        bench.close()
+        for message in bench.store.messages:
+            if message not in before:
+                say(f"note: {message}")
+
+
+def submitted(bench: Bench, request: Request, fresh: bool = False) -> Run:
+    """A run that is queued now. InputError says what is wrong. `fresh`: with new workers."""
+    run = bench.runs.get(bench.submit(request, fresh=fresh))
+    assert run is not None
+    return run
 
 
 def add_commands(add: Add) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from tokendyno.backend.cli.bench import bench_of, submitted
+from tokendyno.backend.cli.commands import bench_of, submitted
 from tokendyno.backend.cli.files import check_folder, check_writable, give
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import ARM_HELP, NO_CHOICE, Add, add_repeats, add_workload, request_of
@@ -36,16 +36,10 @@ from tokendyno.backend.views.start import (
 
 
 class ArmStart(msgspec.Struct, frozen=True):
-    """The start of one arm.
-
-    spans_s   seconds by span
-    token_s   mean seconds a token, or a forward pass, after it
-    compiled  where compiled graphs came from, "" where nothing was compiled
-    cached    share of the weights' files that was in the page cache
-    pays      against the first arm
-    before    what had been done before the run
-    graphs    what compiling each took, by stage
-    """
+    """The start of one arm. `spans_s`: seconds by span; `token_s`: mean seconds a token, or a forward pass, after it;
+    `compiled`: where compiled graphs came from, "" where nothing was compiled; `cached`: share of the weights' files
+    that was in the page cache; `pays`: against the first arm; `before`: what had been done before the run;
+    `graphs`: what compiling each took, by stage."""
 
     name: str
     choices: dict[str, str]

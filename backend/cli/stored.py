@@ -39,8 +39,8 @@ def default_file() -> Path:
 
 
 def history_of(options: argparse.Namespace) -> Path | None:
-    """The file in which a command keeps its runs; None: nowhere. Where that of the page cannot be written, this is said,
-    and the command runs all the same."""
+    """The file in which a command keeps its runs (None: nowhere). If that of the page cannot be written, it says so and
+    runs all the same."""
     if options.no_history:
         return None
     if options.history is not None:

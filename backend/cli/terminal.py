@@ -175,8 +175,8 @@ def _segments(table: Table, console: "Console") -> Iterator["Segment"]:
 
 
 def _fitting(table: Table, cells: dict[int, int], room: int) -> tuple[list[int], dict[int, int | None]]:
-    """Which columns are shown, and how wide each is; None: as wide as rich folds it. `cells`: how wide the cells of each
-    are, unfolded; `room`: how wide the table may be."""
+    """Which columns are shown, and how wide each is (None: as rich folds it). `cells`: how wide the cells of each
+    are without folds; `room`: how wide the table may be."""
     from rich.cells import cell_len
 
     columns, shown = table.columns, [*cells]

@@ -15,7 +15,7 @@ from tokendyno.backend.ablation.journal import Journal
 from tokendyno.backend.ablation.places import Place, SideBySide, Unit, gpu_places, ray_places
 from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, keep, perform, run_of
 from tokendyno.backend.arms.bundles import gave_way
-from tokendyno.backend.cli.bench import bench_of
+from tokendyno.backend.cli.commands import bench_of
 from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import add_workload, written_arms
