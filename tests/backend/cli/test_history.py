@@ -89,6 +89,7 @@ def test_runs_are_listed_found_and_written(kept: Path, capsys: pytest.CaptureFix
     assert "aaaa2222" in out and "aaaa1111" not in out
     out, _ = said(capsys, "--limit", "2")
     assert "Runs 1 to 2 of 3; --page 2 shows the next." in out
+    assert said(capsys, "--page", "9")[0] == "3 runs, and none on page 9.\n"
     assert said(capsys, "--words", "nowhere")[0] == "None of 3 runs matches. Leave a filter out.\n"
     document = json.loads(said(capsys, "--model", "pocket", "--json", "-")[0])
     assert (document["kind"], document["schema"], document["total"], document["kept"]) == ("history", 3, 3, 3)

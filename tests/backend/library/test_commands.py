@@ -109,6 +109,7 @@ def test_what_fits_and_what_would_run_are_what_the_commands_write(capsys: pytest
         (lambda: td.run("pocket", "loop=own", **QUICK), "Set cache=static"),
         (lambda: td.compare("pocket", seconds=-1.0), "above 0"),
         (lambda: td.sweep("pocket", over={"batch": [1]}), "batch"),
+        (lambda: td.sweep("pocket", over={"batch_size": 4}, no_history=True), "at least two different values"),
         (lambda: td.fit("pocket", gpu="RTX-1"), "RTX-1"),
         (lambda: td.run("pocket", json="x"), "Unknown argument of td.run 'json'"),
     ],
