@@ -50,7 +50,6 @@ def read_traffic(options: argparse.Namespace) -> Traffic:
         if text is not None:
             changes[name] = _range(text)
     shape = msgspec.structs.replace(shape, **changes)
-    shape.__post_init__()
     concurrent = preset.concurrent if options.concurrent is None else options.concurrent
     return drawn(shape, options.seed, concurrent, options.pages, limits if limits != Limits() else preset.limits)
 

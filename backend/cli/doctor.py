@@ -100,10 +100,7 @@ def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
     except InputError as error:
         problems.append(str(error))
     else:
-        choices = [
-            ChoiceEntry(choice.axis, choice.choice, choice.usable, choice.why)
-            for choice in usable_choices(facts, machine)
-        ]
+        choices = msgspec.convert(usable_choices(facts, machine), list[ChoiceEntry], from_attributes=True)
     limits = {str(mode): limits for mode, limits in LIMITS.items()}
     document = DoctorDocument(
         machine.describe(), hardware.versions(), problems, choices, rates, limits, list(cached_repositories())

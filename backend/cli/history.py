@@ -3,7 +3,7 @@
 import argparse
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -71,14 +71,11 @@ def history(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[History, RunLog]]:
-    store = Store(path.expanduser())
-    try:
+    with closing(Store(path.expanduser())) as store:
         for message in [*store.messages, *filter(None, [store.trouble])]:
             say(f"note: {message}")
         runs = RunLog(store)
         yield History(store, runs, LIMITS["local"]), runs
-    finally:
-        store.close()
 
 
 def _list(options: argparse.Namespace, history: History) -> None:

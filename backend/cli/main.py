@@ -43,9 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.errno not in UNWRITABLE or error.filename is not None:
             raise
         _discard(1)
-        return _fail(
-            f"The output cannot be written ({error.strerror}). Free some space there, or send it elsewhere.", BAD_INPUT
-        )
+        why = f"The output cannot be written ({error.strerror}). Free some space there, or send it elsewhere."
+        return _fail(why, BAD_INPUT)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -1,6 +1,7 @@
 """`tokendyno replay`: a run that is over, its texts as fast as they came; `import`: from a file into the history."""
 
 import argparse
+import contextlib
 import time
 from pathlib import Path
 
@@ -51,13 +52,10 @@ def _play(run: Run, speed: float, color: Color) -> None:
 
 def import_file(options: argparse.Namespace) -> int:
     """Take a run from a file into the history; prints its id."""
-    store = Store(options.history)
-    try:
+    with contextlib.closing(Store(options.history)) as store:
         print(import_run(Path(options.file).expanduser(), store))
         if store.trouble:
             raise InputError(store.trouble)
-    finally:
-        store.close()
     say(f"Imported into {options.history}, and marked as imported.")
     return 0
 

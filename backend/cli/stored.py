@@ -78,11 +78,8 @@ def find_run(what: str, history: Path) -> Run:
 @contextlib.contextmanager
 def other_runs(history: Path) -> Iterator[RunLog]:
     """The runs of a history, among which may be readings by the same arms; none where there is no history."""
-    store = Store(history if history.is_file() else None)
-    try:
+    with contextlib.closing(Store(history if history.is_file() else None)) as store:
         yield RunLog(store)
-    finally:
-        store.close()
 
 
 def _stored(run_id: str, history: Path) -> list[Record]:
@@ -92,8 +89,5 @@ def _stored(run_id: str, history: Path) -> list[Record]:
         return []
     except OSError:
         pass  # the store says why
-    store = Store(history)
-    try:
+    with contextlib.closing(Store(history)) as store:
         return store.read(run_id)
-    finally:
-        store.close()

@@ -133,15 +133,16 @@ def measured(bench: Bench, options: argparse.Namespace, course: Course, together
         tasks = course.tasks(options.rounds, POSITIONS if options.quality else 0)
         _carry_out(bench, options, tasks, journal, together)
     except (Stopped, KeyboardInterrupt):
-        say(_stopped(options, journal))
+        count = len(journal.trials)
+        say(f"stopped after {count} trial{'s' * (count != 1)}. {_how_to_go_on(options)}")
         return Ended(STOPPED)
     except InputError as error:
-        code, how_to_go_on = BAD_INPUT, ""
+        code, sentence = BAD_INPUT, str(error)
         if isinstance(error, TrialFailed):
-            code, how_to_go_on = BAD_INPUT if error.bad_input else FAILED, f" {_how_to_go_on(options)}"
+            code, sentence = BAD_INPUT if error.bad_input else FAILED, f"{error} {_how_to_go_on(options)}"
         if not journal.trials:
             raise CommandFailed(str(error), code) from error
-        return Ended(code, f"{error}{how_to_go_on}")
+        return Ended(code, sentence)
     finally:
         journal.close()
     return Ended(OK)
@@ -178,11 +179,6 @@ def trial_task_of(options: argparse.Namespace, bench: Bench) -> TrialTask:
     """What the tasks of a command have in common."""
     folder = str(Path(options.models_dir).resolve()) if options.models_dir else None
     return TrialTask([], folder, bench.machine().device, hardware.versions())
-
-
-def _stopped(options: argparse.Namespace, journal: Journal) -> str:
-    count = f"stopped after {len(journal.trials)} trial{'s' * (len(journal.trials) != 1)}. "
-    return count + _how_to_go_on(options)
 
 
 def _how_to_go_on(options: argparse.Namespace) -> str:
