@@ -23,7 +23,7 @@ def page() -> str:
         dict(action.choices) for action in make_parser()._actions if isinstance(action, argparse._SubParsersAction)
     )
     options = {name: _options(sub) for name, sub in commands.items()}
-    counts = Counter(option for found in options.values() for option in found.items())
+    counts = Counter(item for own in options.values() for item in own.items())
     shared: dict[str, str] = {}
     for (option, text), count in counts.most_common():
         if count > 1:
@@ -42,22 +42,21 @@ def page() -> str:
 
 
 def _options(sub: argparse.ArgumentParser, title: str = "") -> dict[str, str]:
-    """What is said of each option, or of those under a title, by how it is written. Defaults that are paths
-    of this machine are left out."""
-    found = {}
-    for action in (
-        action for group in sub._action_groups if title in ("", group.title) for action in group._group_actions
-    ):
+    """The help of each option, or of those under a title, by how it is written. Defaults that are paths of this machine
+    are left out."""
+    texts = {}
+    groups = (group for group in sub._action_groups if title in ("", group.title))
+    for action in (action for group in groups for action in group._group_actions):
         if action.help == argparse.SUPPRESS or "--help" in action.option_strings:
             continue
-        *short, last = action.option_strings or [""]
+        *aliases, last = action.option_strings or [""]
         value = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
-        more = " ..." if action.nargs in ("*", "+") else ""
-        written = ", ".join([*(f"`{one}`" for one in short), f"`{f'{last} {value}'.strip()}{more}`"])
-        here = os.path.isabs(str(action.default))
-        text = str(action.help) if here else sub._get_formatter()._expand_help(action)
-        found[written] = text.replace(str(default_users().parent), "~/.local/share/tokendyno")
-    return found
+        dots = " ..." if action.nargs in ("*", "+") else ""
+        option = ", ".join([*(f"`{alias}`" for alias in aliases), f"`{f'{last} {value}'.strip()}{dots}`"])
+        is_path = os.path.isabs(str(action.default))
+        text = str(action.help) if is_path else sub._get_formatter()._expand_help(action)
+        texts[option] = text.replace(str(default_users().parent), "~/.local/share/tokendyno")
+    return texts
 
 
 def _examples(command: str) -> list[str]:

@@ -31,7 +31,6 @@ Written by `python -m tools.documents` from shipped results and recordings; link
 SPEEDS: Mapping[Metric, str] = {"token_s": "", "ttft_s": " TTFT", "useful_tokens_s": " served", "load_s": " load"}
 """What may stand for the speed of a test, and how that is said."""
 
-
 SAME = 0.02
 """A KV cache that differs by less is not named."""
 
@@ -59,7 +58,7 @@ class Row(NamedTuple):
         if self.peak is not None:
             kv = f", KV {self.kv:.0%}" if self.kv is not None and abs(self.kv - 1) > SAME else ""
             peak = f"{self.peak:.0%}{kv}"
-        linked = (f"[{one}]({self.link})" if one else "" for one in (speed, peak, self.quality))
+        linked = (f"[{text}]({self.link})" if text else "" for text in (speed, peak, self.quality))
         return [f"`{self.technique}`", self.model, self.machine, *linked]
 
 
@@ -92,19 +91,24 @@ def of_recordings() -> Iterator[Row]:
         run = folded(read_recording(path)).snapshot()
         if len(run.arms) != 2:
             continue
-        asked, (a, b), found = run.request, run.arms.values(), run.comparison()
-        of_arms = [run.summary(name) for name in run.arms]
-        real = a.ids and not asked.model.startswith("random:")
+        request, (a, b), comparison = run.request, run.arms.values(), run.comparison()
+        summaries = [run.summary(name) for name in run.arms]
+        real = a.ids and not request.model.startswith("random:")
+        times = None
+        if comparison:
+            ends = (comparison.low, comparison.high) if comparison.bounded else (None, None)
+            times = Bounds(comparison.ratio, *ends)
+        undecided = "" if comparison and comparison.decided else ", undecided"
         yield Row(
-            changes(*(arm.choices for arm in asked.arms)),
-            size(asked.model, 0 if asked.traffic else asked.workload.prompt_tokens, asked.workload.batch_size),
+            changes(*(arm.choices for arm in request.arms)),
+            size(request.model, 0 if request.traffic else request.workload.prompt_tokens, request.workload.batch_size),
             short(machine_name(run.created.machine)),
-            Bounds(found.ratio, *((found.low, found.high) if found.bounded else (None, None))) if found else None,
-            (SPEEDS["useful_tokens_s"] if asked.traffic else "") + ("" if found and found.decided else ", undecided"),
-            share(*(one.peak_memory_bytes for one in of_arms)),
-            share(*(one.kv_bytes for one in of_arms)),
+            times,
+            (SPEEDS["useful_tokens_s"] if request.traffic else "") + undecided,
+            share(*(summary.peak_memory_bytes for summary in summaries)),
+            share(*(summary.kv_bytes for summary in summaries)),
             ("same text" if a.ids == b.ids else "other text") if real else "",
-            f"{PAGE}?view={'batching' if asked.traffic else 'compare'}&run={shipped_id(path.stem)}",
+            f"{PAGE}?view={'batching' if request.traffic else 'compare'}&run={shipped_id(path.stem)}",
         )
 
 
@@ -112,7 +116,7 @@ def of_claims() -> Iterator[Row]:
     """The tests of claims between two arms. Where quality is read, each arm ran once and no speed follows."""
     known = shipped_claims()
     results = read_results(known.tests)
-    for claim, figure in [(one, figure) for one in known.claims for figure in one.figures]:
+    for claim, figure in [(c, f) for c in known.claims for f in c.figures]:
         test = known.tests[figure.test]
         if "B" not in test.arms or (test.command != "quality" and figure.metric not in SPEEDS):
             continue
@@ -152,8 +156,8 @@ def techniques() -> Iterator[str]:
         "runs.\n"
     )
     order = [axis.name for axis in all_axes()]
-    found = [*of_recordings(), *of_claims()]
-    first = {(row.technique, row.model, row.machine, row.of): row for row in reversed(found)}  # of several claims
+    rows = [*of_recordings(), *of_claims()]
+    first = {(row.technique, row.model, row.machine, row.of): row for row in reversed(rows)}  # of several claims
     rows = sorted(first.values(), key=lambda row: (order.index(row.technique.partition("=")[0]), row.technique))
     yield from table("technique | model, prompt | card | speed | memory | quality", [row.cells() for row in rows])
 
@@ -173,9 +177,9 @@ def claims() -> Iterator[str]:
         test = next((known.tests[figure.test] for figure in declared.figures if figure.decides), None)
         arms = [dict(parse_arm(test.model, text).choices) for text in test.arms.values()] if test else []
         technique = changes(*arms) if len(arms) == 2 else test.a if test else ""
-        where = next((one for one in claim.machines if claim.sentence.endswith(f"({one.machine})")), None)
-        card = short(where.machine) if where else ""
-        measured |= {(where.date, where.versions)} if where else set()
+        view = next((view for view in claim.machines if claim.sentence.endswith(f"({view.machine})")), None)
+        card = short(view.machine) if view else ""
+        measured |= {(view.date, view.versions)} if view else set()
         name = f"[{claim.name}]({PAGE}?view=claims&name={claim.name})"
         rows.append([name, technique and f"`{technique}`", claim.claimed, claim.measured, claim.word, card])
     yield from table("claim | arm | claimed | measured | state | card", rows)

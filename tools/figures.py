@@ -53,7 +53,7 @@ class Figures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def table(head: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Of Markdown."""
+    """A table in Markdown."""
     yield f"| {head} |"
     yield "|" + " --- |" * (head.count("|") + 1)
     for row in rows:
@@ -63,16 +63,16 @@ def table(head: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def text(file: Path = ROOT / "tools" / "figures.toml") -> str:
     """The whole page."""
-    known = read_toml(file, Figures)
-    lines = [HEAD, "Machines:\n", *(f"- **{name}**: {about}" for name, about in known.machines.items()), ""]
-    for one in known.table:
-        lines += [f"## {one.title}\n", *([one.about, ""] if one.about else [])]
-        unknown = [row.machine for row in one.rows if row.machine not in known.machines]
+    figures = read_toml(file, Figures)
+    lines = [HEAD, "Machines:\n", *(f"- **{name}**: {about}" for name, about in figures.machines.items()), ""]
+    for section in figures.table:
+        lines += [f"## {section.title}\n", *([section.about, ""] if section.about else [])]
+        unknown = [row.machine for row in section.rows if row.machine not in figures.machines]
         if unknown:
             raise SystemExit(f"{file.name}: no machine is called {', '.join(unknown)}")
-        rows = [[row.what, row.figure, f"`{row.command}`", f"{row.machine}, {row.date}"] for row in one.rows]
+        rows = [[row.what, row.figure, f"`{row.command}`", f"{row.machine}, {row.date}"] for row in section.rows]
         lines += table("what | figure | command | machine, date", rows)
-    lines += ["## Not run\n", *(f"- {one.text}" for one in known.not_run)]
+    lines += ["## Not run\n", *(f"- {sentence.text}" for sentence in figures.not_run)]
     return "\n".join(lines) + "\n"
 
 

@@ -84,7 +84,7 @@ def main() -> int:
 
 def run_architecture(model_type: str, arms: list[str], limit_s: float) -> dict[str, Any]:
     """Outcomes by arm; `unbuilt` says why there are none."""
-    began_s = time.monotonic()
+    begin_s = time.monotonic()
     try:
         config = tiny_config(model_type)
         auto = AutoModel if is_encoder(model_type) else AutoModelForCausalLM
@@ -100,11 +100,11 @@ def run_architecture(model_type: str, arms: list[str], limit_s: float) -> dict[s
             if unbuilt := outcome.pop("unbuilt", ""):
                 return {"type": model_type, "unbuilt": unbuilt.replace(folder, "FOLDER")}
             result["arms"][name] = outcome
-    return result | {"seconds": round(time.monotonic() - began_s, 1)}
+    return result | {"seconds": round(time.monotonic() - begin_s, 1)}
 
 
 def in_child(work: Callable[..., dict[str, Any]], arguments: tuple[Any, ...], limit_s: float) -> dict[str, Any]:
-    """What `work` gives in a forked process, or an error that says how that ended."""
+    """What `work` returns in a forked process, or an error that says how that process ended."""
     reader, writer = multiprocessing.Pipe(duplex=False)
     child = multiprocessing.get_context("fork").Process(target=_child, args=(work, arguments, limit_s, writer))
     child.start()
@@ -159,7 +159,7 @@ def run_arm(model: str, choices: str, work: dict[str, Any]) -> dict[str, Any]:
 
 
 def count_here(data: bytes, where: str) -> Answer:
-    """In this process instead of one that would import transformers anew for each architecture."""
+    """Count an architecture in this process, instead of in one that would import transformers anew for each."""
     try:
         return Answer(counted=count(decode_config(data.decode())))
     except Refused as reason:

@@ -81,12 +81,12 @@ def _written(kind: inspect.Type, structs: dict[str, inspect.StructType]) -> str:
         case inspect.LiteralType(values=values):
             return " | ".join(json.dumps(value) for value in values)
         case inspect.UnionType(types=types):
-            return " | ".join(_written(one, structs) for one in types)
+            return " | ".join(_written(member, structs) for member in types)
         case inspect.TupleType(item_types=types):
-            return f"[{', '.join(_written(one, structs) for one in types)}]"
+            return f"[{', '.join(_written(item, structs) for item in types)}]"
         case inspect.CollectionType(item_type=item):
-            one = _written(item, structs)
-            return f"({one})[]" if " " in one else f"{one}[]"
+            text = _written(item, structs)
+            return f"({text})[]" if " " in text else f"{text}[]"
         case inspect.DictType(value_type=value):
             return f"{{ [key: string]: {_written(value, structs)} }}"
         case inspect.CustomType(cls=cls) if cls is object:

@@ -135,8 +135,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("wheel", type=Path, help="the wheel of vLLM")
     parser.add_argument("folder", type=Path, help="where the kernels go")
-    asked = parser.parse_args()
-    print(f"export LOCAL_KERNELS={make(asked.wheel, asked.folder)}")
+    options = parser.parse_args()
+    print(f"export LOCAL_KERNELS={make(options.wheel, options.folder)}")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ READERS = (
 """What axes declare is read by tests that execute no line of theirs."""
 PAIRS = [(ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn)]
 SWAPS: dict[type[ast.AST], Any] = {
-    one: other for pair in [*PAIRS, (ast.And, ast.Or)] for one, other in (pair, pair[::-1])
+    operator: other for pair in [*PAIRS, (ast.And, ast.Or)] for operator, other in (pair, pair[::-1])
 }
 
 
@@ -151,7 +151,7 @@ class Recorder(NoProcesses):
     def __init__(self, tree: Path) -> None:
         self._prefixes = tuple(f"{tree / path}/" for path in PATHS)
         self._root = len(f"{tree}/")
-        self._into: set[tuple[str, int]] = set()
+        self._lines: set[tuple[str, int]] = set()
         self.tests: dict[str, set[tuple[str, int]]] = {}
         self.seconds: dict[str, float] = defaultdict(float)
         self.failed: list[str] = []
@@ -162,7 +162,7 @@ class Recorder(NoProcesses):
             for value in list(vars(module).values()) if name.startswith("tokendyno.") else []:
                 if callable(clear := getattr(value, "cache_clear", None)):
                     clear()  # so that each test executes what it needs
-        self._into = self.tests[item.nodeid] = set()
+        self._lines = self.tests[item.nodeid] = set()
         sys.settrace(self._on_call)
         threading.settrace(self._on_call)
         yield
@@ -177,23 +177,23 @@ class Recorder(NoProcesses):
     def _on_call(self, frame: Any, event: str, argument: object) -> Any:
         if not frame.f_code.co_filename.startswith(self._prefixes):
             return None
-        into, path = self._into, frame.f_code.co_filename[self._root :]
+        lines, path = self._lines, frame.f_code.co_filename[self._root :]
 
         def on_line(frame: Any, event: str, argument: object) -> Any:
-            into.add((path, frame.f_lineno))
+            lines.add((path, frame.f_lineno))
             return on_line
 
         return on_line(frame, event, argument)
 
-    def found(self) -> dict[str, Any]:
+    def coverage(self) -> dict[str, Any]:
         """By test: seconds, and lines by file."""
-        found: dict[str, Any] = {}
+        coverage: dict[str, Any] = {}
         for name in self.tests.keys() - set(self.failed):
             lines: dict[str, list[int]] = defaultdict(list)
             for path, line in sorted(self.tests[name]):
                 lines[path].append(line)
-            found[name] = {"seconds": self.seconds[name], "lines": lines}
-        return found
+            coverage[name] = {"seconds": self.seconds[name], "lines": lines}
+        return coverage
 
 
 class First(NoProcesses):
@@ -250,11 +250,11 @@ def record(tree: Path, tests: Sequence[str]) -> Any:
         recorder = Recorder(tree)
         ignored = [f"--ignore=tests/backend/{name}" for name in NOT_ASKED]
         pytest.main([*OPTIONS, "--timeout=120", *ignored, *tests], plugins=[recorder])
-        return recorder.found()
+        return recorder.coverage()
 
-    found = in_child(tree, act, 3600)
-    assert found, f"no test passed while lines were recorded: {tree.with_suffix('.log').read_text()[-2000:]}"
-    return found
+    coverage = in_child(tree, act, 3600)
+    assert coverage, f"no test passed while lines were recorded: {tree.with_suffix('.log').read_text()[-2000:]}"
+    return coverage
 
 
 def select(mutant: Mutant, tests: dict[str, Any]) -> list[str]:
@@ -315,15 +315,14 @@ def main() -> int:
         os.environ["PYTHONPATH"] = str(tree)
         for name in ("numpy", "msgspec", "torch", "transformers"):
             importlib.import_module(name)
-        coverage = out.with_suffix(".coverage.json")
-        tests = json.loads(coverage.read_text()) if coverage.exists() else record(tree, options.tests)
-        coverage.write_text(json.dumps(tests))
-        every = [
-            m for path in options.paths for file in sorted((tree / path).rglob("*.py")) for m in mutants(tree, file)
-        ]
-        every.sort(key=lambda mutant: hashlib.sha256(f"{options.seed} {mutant.key}".encode()).digest())
-        chosen = every[: options.count]
-        print(f"{len(tests)} tests that pass and start no process; {len(chosen)} of {len(every)} mutants")
+        recorded = out.with_suffix(".coverage.json")
+        tests = json.loads(recorded.read_text()) if recorded.exists() else record(tree, options.tests)
+        recorded.write_text(json.dumps(tests))
+        files = [file for path in options.paths for file in sorted((tree / path).rglob("*.py"))]
+        possible = [mutant for file in files for mutant in mutants(tree, file)]
+        possible.sort(key=lambda mutant: hashlib.sha256(f"{options.seed} {mutant.key}".encode()).digest())
+        chosen = possible[: options.count]
+        print(f"{len(tests)} tests that pass and start no process; {len(chosen)} of {len(possible)} mutants")
         results = json.loads(out.read_text()) if out.exists() else {}
         for mutant in chosen:
             if mutant.key in results or time.monotonic() > until_s:

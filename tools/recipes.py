@@ -36,18 +36,18 @@ def main() -> None:
                 continue
             arm = {"dtype": "bfloat16"} | {axis.name: choice.name}
             try:
-                read = td.quality(MODEL, {"dtype": "bfloat16"}, arm, positions=POSITIONS, models_dir=folder)
+                result = td.quality(MODEL, {"dtype": "bfloat16"}, arm, positions=POSITIONS, models_dir=folder)
             except (InputError, td.RunFailed) as error:
                 print(f"{axis.name}={choice.name}: {error}")
                 continue
-            found = read.document
+            quality = result.document
             lines += [
                 "[[recipes]]",
                 f'choice = "{axis.name}={choice.name}"',
-                f"kl_nats = {found.kl_nats:.4g}",
-                f"top1_agreement = {found.top1_agreement:.4g}",
-                f"perplexity_ratio = {found.perplexity_ratio:.4g}",
-                f'cost = "{found.cost}"',
+                f"kl_nats = {quality.kl_nats:.4g}",
+                f"top1_agreement = {quality.top1_agreement:.4g}",
+                f"perplexity_ratio = {quality.perplexity_ratio:.4g}",
+                f'cost = "{quality.cost}"',
                 "",
             ]
             print(lines[-6], lines[-5])

@@ -55,25 +55,24 @@ class Recipes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def recipes() -> dict[str, Recipe]:
     """Every recording by name, in the order in which they are made."""
-    return {one.name: one for one in read_toml(FILE, Recipes).recording}
+    return {recipe.name: recipe for recipe in read_toml(FILE, Recipes).recording}
 
 
 def make(recipe: Recipe, folder: Path, limit_s: float) -> str:
     """Make, check and keep one recording; returns a line that says what it holds. InputError if it must not be kept."""
-    with tempfile.TemporaryDirectory() as work:
-        history = Path(work) / "history.sqlite"
+    with tempfile.TemporaryDirectory() as scratch:
+        history = Path(scratch) / "history.sqlite"
         command = [sys.executable, "-m", "tokendyno", *shlex.split(recipe.command), "--history", str(history)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s)
-        if done.returncode:
-            raise InputError(f"exit code {done.returncode}: {(done.stderr or done.stdout)[-1500:]}")
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s)
+        if ended.returncode:
+            raise InputError(f"exit code {ended.returncode}: {(ended.stderr or ended.stdout)[-1500:]}")
         records = _newest(history)
-        draft = Path(work) / f"draft{ENDING}"
+        draft = Path(scratch) / f"draft{ENDING}"
         size = write_recording(draft, records)
-        said = check(draft, recipe)
-        target = folder / f"{recipe.name}{ENDING}"
+        content = check(draft, recipe)
         folder.mkdir(parents=True, exist_ok=True)
-        write_recording(target, records)
-    return f"{recipe.name}: {size:,} bytes, {said}"
+        write_recording(folder / f"{recipe.name}{ENDING}", records)
+    return f"{recipe.name}: {size:,} bytes, {content}"
 
 
 def check(path: Path, recipe: Recipe) -> str:
@@ -81,32 +80,28 @@ def check(path: Path, recipe: Recipe) -> str:
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise InputError(f"{size:,} bytes, over the limit of {MAX_BYTES:,}")
-    now = folded(read_recording(path)).snapshot()
-    first = now.created
-    if now.status != "done":
-        raise InputError(f"the run is {now.status}: {now.message}")
-    if first.device != recipe.device:
-        raise InputError(f"it ran on {first.device}, not on {recipe.device}")
-    if not first.versions.get("torch") or not first.machine:
+    run = folded(read_recording(path)).snapshot()
+    created = run.created
+    if run.status != "done":
+        raise InputError(f"the run is {run.status}: {run.message}")
+    if created.device != recipe.device:
+        raise InputError(f"it ran on {created.device}, not on {recipe.device}")
+    if not created.versions.get("torch") or not created.machine:
         raise InputError("it does not name its versions and machine")
-    for name in now.arms:
-        for row in now.ledger(name):
+    for name in run.arms:
+        for row in run.ledger(name):
             if row.status not in TRUSTED and row.finding.axis not in recipe.amber:
                 raise InputError(f"arm {name}, {row.finding.axis}: {row.status}: {row.finding.proof} {row.fell_back}")
-    speeds = [f"{name} {arm.t_s[-1]:.3g} s for {len(arm.t_s):,} tokens" for name, arm in now.arms.items() if arm.t_s]
-    return ", ".join(
-        [*speeds, time.strftime("%Y-%m-%d", time.gmtime(first.created)), f"torch {first.versions['torch']}"]
-    )
+    speeds = [f"{name} {arm.t_s[-1]:.3g} s for {len(arm.t_s):,} tokens" for name, arm in run.arms.items() if arm.t_s]
+    date = time.strftime("%Y-%m-%d", time.gmtime(created.created))
+    return ", ".join([*speeds, date, f"torch {created.versions['torch']}"])
 
 
 def _newest(history: Path) -> list[Record]:
     with closing(sqlite3.connect(history)) as db:
         (run_id,) = db.execute("SELECT id FROM runs ORDER BY created DESC LIMIT 1").fetchone()
-    store = Store(history)
-    try:
+    with closing(Store(history)) as store:
         return store.read(run_id)
-    finally:
-        store.close()
 
 
 def main() -> int:
@@ -116,24 +111,25 @@ def main() -> int:
     parser.add_argument("--to", type=Path, default=SHIPPED, metavar="FOLDER")
     parser.add_argument("--seconds", type=float, default=900.0, metavar="N", help="for each, at most")
     parser.add_argument("--list", action="store_true")
-    given, known, failed = parser.parse_args(), recipes(), 0
-    if given.list:
-        print("\n".join(f"{one.name} ({one.device}): tokendyno {one.command}" for one in known.values()))
+    options, known, failed = parser.parse_args(), recipes(), False
+    if options.list:
+        print("\n".join(f"{recipe.name} ({recipe.device}): tokendyno {recipe.command}" for recipe in known.values()))
         return 0
-    for name in given.names:
+    for name in options.names:
         if name not in known:
             raise SystemExit(str(unknown("recording", name, known)))
     device = hardware.detect().device
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    for one in [known[name] for name in given.names] or [one for one in known.values() if one.device == device]:
+    here = [recipe for recipe in known.values() if recipe.device == device]
+    for recipe in [known[name] for name in options.names] or here:
         begin_s = time.monotonic()
         try:
-            said = make(one, given.to, given.seconds)
+            line = make(recipe, options.to, options.seconds)
         except (InputError, subprocess.TimeoutExpired) as error:
-            failed += 1
-            said = f"{one.name}: NOT KEPT, {error}"
-        print(f"{said} ({time.monotonic() - begin_s:.0f} s)", flush=True)
-    return 1 if failed else 0
+            failed = True
+            line = f"{recipe.name}: NOT KEPT, {error}"
+        print(f"{line} ({time.monotonic() - begin_s:.0f} s)", flush=True)
+    return int(failed)
 
 
 if __name__ == "__main__":

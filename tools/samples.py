@@ -69,26 +69,26 @@ def calls() -> Iterator[str]:
     for document, title in DOCUMENTS.items():
         yield f"### {title}\n"
         rows = [
-            (one.place, _code(one.calls), _outcome(one), _code(one.instead), f"`{one.arm}`" if one.arm else "")
-            for one in samples()
-            if one.document == document
+            (sample.place, _code(sample.calls), _outcome(sample), _code(sample.instead), _code(sample.arm))
+            for sample in samples()
+            if sample.document == document
         ]
         yield from table("place | calls | in this version | write instead | arm", rows)
 
 
 def _outcome(sample: Sample) -> str:
-    found = []
+    sentences = []
     if sample.needs == "cuda":
-        found.append("Needs a GPU.")
+        sentences.append("Needs a GPU.")
     if sample.error:
-        found.append(f"{'Without the Hub: ' * (sample.needs == 'hub')}{sample.error}: {sample.says}.")
+        sentences.append(f"{'Without the Hub: ' * (sample.needs == 'hub')}{sample.error}: {sample.says}.")
     elif sample.needs == "hub":
-        found.append("Needs the Hub.")
+        sentences.append("Needs the Hub.")
     if sample.warns:
-        found.append(f"Says: {sample.warns.rstrip('.')}.")
+        sentences.append(f"Says: {sample.warns.rstrip('.')}.")
     if sample.graphs is not None:
-        found.append(f"Compiles {sample.graphs} graph{'s' * (sample.graphs != 1)}.")
-    return " ".join([*(found or ["Runs."]), *([sample.does] if sample.does else [])])
+        sentences.append(f"Compiles {sample.graphs} graph{'s' * (sample.graphs != 1)}.")
+    return " ".join([*(sentences or ["Runs."]), *([sample.does] if sample.does else [])])
 
 
 def _code(lines: str) -> str:

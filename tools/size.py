@@ -27,10 +27,8 @@ TABLE = 25  # constants that make a table of a literal
 
 
 def main() -> None:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
-        "\n"
-    )
-    files = [Path(name) for name in listed if (ROOT / name).is_file() and not (ROOT / name).is_symlink()]
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [Path(name) for name in listed.split("\n") if (ROOT / name).is_file() and not (ROOT / name).is_symlink()]
     lines, skips = counted([path for path in files if path.suffix in CODE and path.parts[:2] != GENERATED])
     for kind, tops in KINDS.items():
         own = [path for path in lines if path.parts[0] in tops]

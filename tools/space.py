@@ -32,7 +32,7 @@ def requirements(kind: str) -> list[str]:
         case "cpu":
             return [head, CPU_INDEX, *packages]
         case "zerogpu":
-            return [head, ZERO_GPU_TORCH, *(one for one in packages if not one.startswith("torch>")), SPACES]
+            return [head, ZERO_GPU_TORCH, *(line for line in packages if not line.startswith("torch>")), SPACES]
         case _:
             return [head, *packages]
 
@@ -42,18 +42,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.space", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--folder", type=Path, help="a new folder for all that the Space needs")
-    given = parser.parse_args()
-    target = ROOT
-    if given.folder:
-        target = given.folder
+    options = parser.parse_args()
+    target = options.folder or ROOT
+    if options.folder:
         target.mkdir(parents=True)
         for name in FILES:
             shutil.copy2(ROOT / name, target / name)
         for name in FOLDERS:
             ignored = shutil.ignore_patterns("__pycache__", "*.pyi")
             shutil.copytree(ROOT / name, target / name, symlinks=True, ignore=ignored)
-    (target / "requirements.txt").write_text("\n".join(requirements(given.kind)) + "\n", encoding="utf-8")
-    print(f"{target}: {given.kind}")
+    (target / "requirements.txt").write_text("\n".join(requirements(options.kind)) + "\n", encoding="utf-8")
+    print(f"{target}: {options.kind}")
 
 
 if __name__ == "__main__":

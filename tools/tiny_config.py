@@ -108,21 +108,21 @@ def tiny_config(model_type: str) -> dict[str, Any]:
 
 def _shrunk(config: dict[str, Any]) -> dict[str, Any]:
     layers = next((value for name, value in config.items() if _is(LAYERS, name) and isinstance(value, int)), 0)
-    kept, few = _few_layers(config, layers)
+    indices, lists = _few_layers(config, layers)
     tiny: dict[str, Any] = {}
-    for name, value in (config | few).items():
+    for name, value in (config | lists).items():
         if name in NOT_SHAPE:
             continue
-        if name in few:
+        if name in lists:
             tiny[name] = value
         elif isinstance(value, dict):
             tiny[name] = _shrunk(value)
         elif _is(LAYERS, name) and isinstance(value, int):
-            tiny[name] = min(value, len(kept) or LEAST_LAYERS)
+            tiny[name] = min(value, len(indices) or LEAST_LAYERS)
         else:
             tiny[name] = _small(name, value)
     if tiny.get("num_kv_shared_layers"):
-        tiny["num_kv_shared_layers"] = len(kept) // 2
+        tiny["num_kv_shared_layers"] = len(indices) // 2
     for kv, heads in (("num_key_value_heads", "num_attention_heads"), ("num_kv_heads", "num_attention_heads")):
         if config.get(kv) and config.get(kv) == config.get(heads):
             tiny[kv] = tiny[heads]
@@ -131,25 +131,23 @@ def _shrunk(config: dict[str, Any]) -> dict[str, Any]:
 
 def _few_layers(config: dict[str, Any], layers: int) -> tuple[list[int], dict[str, Any]]:
     """Indices of layers that hold each kind, twice; and the lists of what each layer is, for these alone."""
-    columns = {name: value for name, value in config.items() if isinstance(value, list) and len(value) == layers > 1}
-    indices = {
-        name: value for name, value in config.items() if _is(LAYER_INDICES, name) and isinstance(value, list) and value
-    }
-    columns = {name: value for name, value in columns.items() if name not in indices}
+    lists = {name: value for name, value in config.items() if isinstance(value, list) and value}
+    indices = {name: value for name, value in lists.items() if _is(LAYER_INDICES, name)}
+    columns = {name: value for name, value in lists.items() if len(value) == layers > 1 and name not in indices}
     rows = [
         repr([value[i] for value in columns.values()] + [i in value for value in indices.values()])
         for i in range(layers)
     ]
     first = sorted({row: i for i, row in reversed(list(enumerate(rows)))}.values())
-    kept = (first * LEAST_LAYERS)[: max(LEAST_LAYERS, 2 * len(first))]
-    few: dict[str, Any] = {name: [_small(name, value[i]) for i in kept] for name, value in columns.items()}
-    few |= {name: [new for new, old in enumerate(kept) if old in value] for name, value in indices.items()}
-    return kept, few
+    chosen = (first * LEAST_LAYERS)[: max(LEAST_LAYERS, 2 * len(first))]
+    few: dict[str, Any] = {name: [_small(name, value[i]) for i in chosen] for name, value in columns.items()}
+    few |= {name: [new for new, old in enumerate(chosen) if old in value] for name, value in indices.items()}
+    return chosen, few
 
 
 def _small(name: str, value: Any) -> Any:
     if isinstance(value, list):
-        return [_small(name, one) for one in value] if name == "eos_token_id" else value
+        return [_small(name, token) for token in value] if name == "eos_token_id" else value
     if isinstance(value, bool) or not isinstance(value, int):
         return value
     return min(value, next((size for names, size in SIZES if _is(names, name)), value))

@@ -11,8 +11,9 @@ from tokendyno.backend.cli.files import give
 from tokendyno.backend.cli.options import Add, add_arm, workload
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
-from tokendyno.backend.cli.trials import add_trial_options, bench_of, check_options, command_id, measured, trial_arm
+from tokendyno.backend.cli.trials import add_trial_options, check_options, command_id, measured, trial_arm, trial_bench
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.runs.row import choices_text
 from tokendyno.backend.units import bytes_text, seconds_text, three
 from tokendyno.backend.views.quality import RANDOM_WEIGHTS, TOLERANCES, cost_remark
 
@@ -23,7 +24,7 @@ def ablate(options: argparse.Namespace) -> int:
     work = workload(options)
     changes = [_change(text) for text in options.add]
     heading = Heading(options.model, trial_arm(options, options.base, work), changes, options.steps or [*KINDS], work)
-    with bench_of(options) as bench:
+    with trial_bench(options) as bench:
         course = Ablation(bench, command_id(), heading.begun(bench.machine()), None)
         for (level, axis, reason), arm in course.admitted.said.items():
             say(f"{level} ({arm or 'base'}, {axis}): {reason}")
@@ -60,32 +61,29 @@ _COLUMNS = (
 _SPEED_UP = "Time a token: mean of a run, geometric mean over runs; speed-up: the same over pairs of runs."
 
 
-def ablation_blocks(found: AblationDocument) -> list[Block]:
+def ablation_blocks(document: AblationDocument) -> list[Block]:
     """The base, then the steps of each kind; what could not run, or changed more than was asked, says so."""
-    base = found.steps[0]
-    base_arm = ", ".join(f"{axis}={choice}" for axis, choice in base.choices.items()) or "defaults"
-    headline = ablation_headline(found.steps)
+    base, headline = document.steps[0], ablation_headline(document.steps)
     blocks: list[Block] = [
         [
             *([Styled(headline, "bold")] if headline else []),
-            f"{found.model_label}: ablation, {base.trials} of {found.rounds} rounds",
-            f"Base: {base_arm}; {_time(base)} a token, {_bytes(base.peak_memory_bytes)}",
+            f"{document.model_label}: ablation, {base.trials} of {document.rounds} rounds",
+            f"Base: {choices_text(base.choices)}; {_time(base)} a token, {_bytes(base.peak_memory_bytes)}",
         ]
     ]
     for kind, heading in _TITLES.items():
-        steps = [step for step in found.steps if step.kind == kind]
-        if not steps:
-            continue
-        whole = [step for step in found.steps if step.kind == "all"] if kind == "without" else []
-        rows = [_row(step, f"without {step.change}" if kind == "without" else step.change) for step in steps]
-        rows = [_row(step, "all of them") for step in whole] + rows
-        blocks.append([Styled(heading, "bold"), Table(_COLUMNS, rows)])
-    if any(step.comparison for step in found.steps):
+        before = "without " if kind == "without" else ""
+        rows = [_row(step, before + step.change) for step in document.steps if step.kind == kind]
+        if rows and kind == "without":
+            rows = [_row(step, "all of them") for step in document.steps if step.kind == "all"] + rows
+        if rows:
+            blocks.append([Styled(heading, "bold"), Table(_COLUMNS, rows)])
+    if any(step.comparison for step in document.steps):
         blocks.append([_SPEED_UP])
-    if any(step.comparison and step.comparison.pairs == 1 for step in found.steps):
+    if any(step.comparison and step.comparison.pairs == 1 for step in document.steps):
         blocks.append(["One round gives no interval, so nothing is known of the scatter. Use --rounds 3."])
-    if any(step.quality for step in found.steps):
-        limits = f"{RANDOM_WEIGHTS}." if found.model.startswith("random:") else f"Quality costs: {TOLERANCES}."
+    if any(step.quality for step in document.steps):
+        limits = f"{RANDOM_WEIGHTS}." if document.model.startswith("random:") else f"Quality costs: {TOLERANCES}."
         blocks.append([limits])
     return blocks
 
@@ -93,16 +91,17 @@ def ablation_blocks(found: AblationDocument) -> list[Block]:
 def _row(step: StepResult, name: str) -> list[str]:
     if step.refused:
         return [name, "refused", "", "", "", "", "", step.refused]
-    found, quality = step.comparison, step.quality
-    bounds = f"{three(found.low)} to {three(found.high)}" if found and found.low and found.high else "n/a"
-    same = {True: "same", False: "differs", None: "n/a"}[step.same_text]
+    comparison, quality = step.comparison, step.quality
+    interval = "n/a"
+    if comparison and comparison.low and comparison.high:
+        interval = f"{three(comparison.low)} to {three(comparison.high)}"
     return [
         name,
         _time(step),
-        f"{three(found.ratio)}\u00d7" if found else "n/a",
-        bounds,
+        f"{three(comparison.ratio)}\u00d7" if comparison else "n/a",
+        interval,
         _bytes(step.peak_memory_bytes),
-        same,
+        {True: "same", False: "differs", None: "n/a"}[step.same_text],
         f"{f'{quality.cost}, ' * bool(quality.cost)}KL {three(quality.kl_nats)}" if quality else "n/a",
         _remark(step),
     ]
@@ -110,11 +109,11 @@ def _row(step: StepResult, name: str) -> list[str]:
 
 def _remark(step: StepResult) -> str:
     """What it costs in quality, what else changed, and what the ledger does not show as planned."""
-    also = ", ".join(f"{axis} from {there} to {here}" for axis, (there, here) in step.also_changed.items())
+    also = ", ".join(f"{axis} from {before} to {after}" for axis, (before, after) in step.also_changed.items())
     doubts = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in step.doubtful.items())
     cost = cost_remark(step.quality.cost, step.quality.finer) if step.quality else ""
-    same = "changes nothing of the plan: what differs is noise" if step.equal else ""
-    parts = [same, cost, f"also changed: {also}" if also else "", f"not as planned: {doubts}" if doubts else ""]
+    noise = "changes nothing of the plan: what differs is noise" if step.equal else ""
+    parts = [noise, cost, f"also changed: {also}" if also else "", f"not as planned: {doubts}" if doubts else ""]
     return "; ".join(filter(None, parts))
 
 
@@ -128,12 +127,12 @@ def _bytes(size: int | None) -> str:
 
 def add_commands(add: Add) -> None:
     """The command's options."""
-    what = "what each of several changes is worth: alone, left out, and one after the other"
-    more = (
+    summary = "what each of several changes is worth: alone, left out, and one after the other"
+    details = (
         "A step that is the same arm as another runs once. Under its row stand what else changed, what the ledger did "
         "not show as planned, and a quality cost."
     )
-    sub = add("ablate", ablate, what, more, json=True)
+    sub = add("ablate", ablate, summary, details, json=True)
     add_arm(sub, "--base", "where it begins: ")
     sub.add_argument(
         "--add",

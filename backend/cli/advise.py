@@ -4,6 +4,7 @@ import argparse
 import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,21 +17,20 @@ from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Que
 from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Journal
 from tokendyno.backend.ablation.trials import Stopped
-from tokendyno.backend.cli.files import check_folder, check_writable, give, read_prompt
-from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED, CommandFailed
-from tokendyno.backend.cli.options import Add, add_elsewhere, add_workload, workload
-from tokendyno.backend.cli.progress import close, follow, say, say_notes
-from tokendyno.backend.cli.stored import add_history_option, history_of
-from tokendyno.backend.cli.terminal import Block, Column, Styled, Table, Verbatim
-from tokendyno.backend.cli.trials import add_places, command_id, places_of, trial_task_of
+from tokendyno.backend.cli.commands import bench_of
+from tokendyno.backend.cli.files import check_distinct, check_writable, give
+from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED
+from tokendyno.backend.cli.options import Add, add_elsewhere, add_workload, passages_of, workload
+from tokendyno.backend.cli.progress import say
+from tokendyno.backend.cli.stored import add_history_option
+from tokendyno.backend.cli.terminal import Block, Column, Line, Styled, Table, Verbatim
+from tokendyno.backend.cli.trials import Ended, add_places, command_id, places_of, trial_task_of, watch
 from tokendyno.backend.config import Workload, workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors import open_bench
 from tokendyno.backend.fit.device import elsewhere
 from tokendyno.backend.quality import Quality, QualityText
-from tokendyno.backend.quality.texts import passages, shipped_texts
-from tokendyno.backend.runs.run import Run
+from tokendyno.backend.quality.texts import shipped_texts
 from tokendyno.backend.traffic import Limits as TrafficLimits
 from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.traffic.trace_file import read_trace
@@ -43,128 +43,118 @@ MOST_SHOWN, MOST_AT_ONCE = 12, 16
 
 def advise(options: argparse.Namespace) -> int:
     """Seek advice until it is found or the budget is spent, and show it."""
-    document, code, failure = advised(options)
+    document, ended = advised(options)
     give(options, advice_blocks(document), document)
-    if failure:
-        raise CommandFailed(failure, code)
-    return code
+    return ended.exit_code()
 
 
-def advised(options: argparse.Namespace) -> tuple[AdviceDocument, int, str]:
-    """What was found, the exit code, and why it ended early, "" if it did not or was stopped."""
+def advised(options: argparse.Namespace) -> tuple[AdviceDocument, Ended]:
+    """The advice, and how seeking it ended."""
     check_writable(options.json)
-    check_folder(options.models_dir)
+    check_distinct({"--json": options.json, "--journal": options.journal})
     budget_s = read_budget(options.budget)
     limits = Limits.read(options.memory, options.latency, options.ttft, options.quality)
-    asked = Question(options.model, workload(options, 1), options.wish, limits)
+    question = Question(options.model, workload(options, 1), options.wish, limits)
     if options.requests is not None:
-        asked = _of_requests(options, asked)
-    own = [one for path in options.text or [] for one in passages(path.stem, read_prompt(path, "--text"))]
-    bench = open_bench(history_of(options), options.models_dir)
-    try:
-        say_notes(bench)
-        if (there := elsewhere(bench.machine(), options.gpu, options.gpus)) is not None:
+        question = _of_requests(options, question)
+    texts = passages_of(options)
+    with bench_of(options) as bench:
+        if (machine := elsewhere(bench.machine(), options.gpu, options.gpus)) is not None:
             if options.ray or options.side_by_side is not None:
                 raise InputError("On a GPU that is not here nothing is measured. Leave out --ray and --side-by-side.")
-            return predicted_document(Builder(bench, asked, there), asked, options.gpu, bench.runs), OK, ""
-        return _measured(bench, options, asked, own, budget_s)
-    finally:
-        close(bench)
+            builder = Builder(bench, question, machine)
+            return predicted_document(builder, question, options.gpu, bench.runs), Ended(OK)
+        return _measured(bench, options, question, texts, budget_s)
 
 
-def _of_requests(options: argparse.Namespace, asked: Question) -> Question:
-    """The same of many requests, which a file lists."""
-    if replace(asked.work, seed=0) != PROMPT:
+def _of_requests(options: argparse.Namespace, question: Question) -> Question:
+    """The same question about many requests, which a file lists."""
+    if replace(question.work, seed=0) != PROMPT:
         raise InputError("--requests names prompts and lengths of its own. Leave out the options of a prompt.")
-    found = read_trace(options.requests)
-    traffic = Traffic(found, MOST_AT_ONCE, 0, TrafficLimits(), f"{len(found)} requests of a trace")
-    return msgspec.structs.replace(asked, work=workload_of(traffic), wish="throughput", traffic=traffic)
+    requests = read_trace(options.requests)
+    traffic = Traffic(requests, MOST_AT_ONCE, 0, TrafficLimits(), f"{len(requests)} requests of a trace")
+    return msgspec.structs.replace(question, work=workload_of(traffic), wish="throughput", traffic=traffic)
 
 
 def _measured(
-    bench: Bench,
-    options: argparse.Namespace,
-    asked: Question,
-    own: Sequence[QualityText],
-    budget_s: float,
-) -> tuple[AdviceDocument, int, str]:
+    bench: Bench, options: argparse.Namespace, question: Question, texts: Sequence[QualityText], budget_s: float
+) -> tuple[AdviceDocument, Ended]:
+    """Advice from trials. `texts`: on which quality is read; empty: those that come with tokendyno."""
     places = places_of(options, bench.machine())
-    if places and asked.wish == "quick-start":
+    if places and question.wish == "quick-start":
         raise InputError("Starts beside each other slow each other down. Leave out --ray and --side-by-side.")
-    heading = heading_of_advice(asked, own).begun(bench.machine())
-    texts = Quality(own or shipped_texts(), positions=POSITIONS)
-    code, failure = OK, ""
+    heading = heading_of_advice(question, texts).begun(bench.machine())
+    quality = Quality(texts or shipped_texts(), positions=POSITIONS)
+    ended = Ended(OK)
     with contextlib.closing(Journal(options.journal, heading)) as journal:
-        advice = Advice(bench, asked, journal, texts, command_id())
+        advice = Advice(bench, question, journal, quality, command_id())
         say(f"{len(advice.steps.space.arms):,} arms may answer; {budget_s:g} s to find the best")
         bench.start()
-
-        def watch(run: Run, what: str) -> None:
-            say(what)
-            follow(bench, run)
-
         try:
             if places:
                 advice.perform_in(places, trial_task_of(options, bench), budget_s, say)
             else:
-                advice.perform(budget_s, watch)
+                advice.perform(budget_s, partial(watch, bench))
         except (Stopped, KeyboardInterrupt):
-            code = STOPPED
+            ended = Ended(STOPPED)
             say("stopped." + (f" What was measured is kept in {options.journal}." if options.journal else ""))
         except InputError as error:
             if not journal.trials:
                 raise
-            code, failure = BAD_INPUT, str(error)
-        return advice.document(budget_s), code, failure
+            ended = Ended(BAD_INPUT, str(error))
+        return advice.document(budget_s), ended
 
 
 # --- what is shown --------------------------------------------------------------------------------
 
 
-def advice_blocks(found: AdviceDocument) -> list[Block]:
+def advice_blocks(document: AdviceDocument) -> list[Block]:
     """The answer, a card for each winner, every arm that was measured, and what was not."""
-    headline = Styled(found.headline, "bold")
-    spent = f"{found.model_label}: {found.counts}; {found.spent_s:.0f} s of {found.budget_s:g}"
-    head: Block = [headline] if found.predicted else [headline, spent]
-    columns, rows = PREDICTED_COLUMNS, [predicted_row(one) for one in found.predicted]
-    if not found.predicted:
+    head: list[Line] = [Styled(document.headline, "bold")]
+    if document.predicted:
+        columns, rows = PREDICTED_COLUMNS, [predicted_row(arm) for arm in document.predicted]
+    else:
+        spent = f"{document.spent_s:.0f} s of {document.budget_s:g}"
+        head.append(f"{document.model_label}: {document.counts}; {spent}")
         columns = COLUMNS
-        rows = [[("* " if arm.pareto else "  ") + arm.title, *measured_row(arm)[1:]] for arm in found.measured]
-    blocks: list[Block] = [head, *(_winner(one) for one in found.winners)]
+        rows = [[("* " if arm.pareto else "  ") + arm.title, *measured_row(arm)[1:]] for arm in document.measured]
+    blocks: list[Block] = [head, *map(_winner, document.winners)]
     if rows:
         optional = ("First token", "Its bound", "Quality")
         middle = [Column(name, right=True, optional=name in optional) for name in columns[1:-1]]
         blocks.append([Table([Column(columns[0]), *middle, Column(below=True)], rows[:MOST_SHOWN])])
         if len(rows) > MOST_SHOWN:
             blocks.append([f"and {len(rows) - MOST_SHOWN} more (--json has all)."])
-    for title, groups in (("Ruled out without a run", found.pruned), ("Not tried", found.not_tried)):
+    for title, groups in (("Ruled out without a run", document.pruned), ("Not tried", document.not_tried)):
         if groups:
-            lines = (f"{one.count:>5}  {one.why} ({one.arms[0]}{', ...' * (one.count > 1)})" for one in groups[:8])
+            lines = (
+                f"{group.count:>5}  {group.why} ({group.arms[0]}{', ...' * (group.count > 1)})" for group in groups[:8]
+            )
             blocks.append([Styled(title, "bold"), *lines])
     return blocks
 
 
-def _winner(one: Winner) -> Block:
+def _winner(winner: Winner) -> Block:
     return [
-        Styled(f"{LABELS[one.label]}: {one.arm.title}", "bold"),
-        f"  {', '.join(f'{value} {what}' for value, what in one.figures)}",
-        *(f"  {line}" for line in (*one.gets, *one.certificate)),
-        *([Verbatim(f"  {one.serve}")] if one.serve else []),
-        *([f"  {one.serve_note}"] if one.serve_note else []),
-        *([f"  Run: tokendyno history show {one.run}"] if one.run else []),
+        Styled(f"{LABELS[winner.label]}: {winner.arm.title}", "bold"),
+        f"  {', '.join(f'{value} {what}' for value, what in winner.figures)}",
+        *(f"  {line}" for line in (*winner.gets, *winner.certificate)),
+        *([Verbatim(f"  {winner.serve}")] if winner.serve else []),
+        *([f"  {winner.serve_note}"] if winner.serve_note else []),
+        *([f"  Run: tokendyno history show {winner.run}"] if winner.run else []),
     ]
 
 
 def add_commands(add: Add) -> None:
     """The command's options."""
-    more = (
+    details = (
         "Rules, predicted memory and bounds rule arms out; the rest is tried where a gain is expected, the best are "
         "compared in rounds, quality is read, and the winner is measured once more in fresh workers. * marks arms that "
         "nothing beats in both time and memory."
     )
-    sub = add("advise", advise, "what should I use: the best arm for a wish, measured", more, json=True)
-    wish = "; ".join(f"{name}: {TITLES[name]}" for name in WISHES)
-    sub.add_argument("--for", "--wish", dest="wish", choices=WISHES, default="latency", metavar="WISH", help=wish)
+    sub = add("advise", advise, "what should I use: the best arm for a wish, measured", details, json=True)
+    wishes = "; ".join(f"{name}: {TITLES[name]}" for name in WISHES)
+    sub.add_argument("--for", "--wish", dest="wish", choices=WISHES, default="latency", metavar="WISH", help=wishes)
     sub.add_argument("--memory", default="", metavar="SIZE", help="at most this much peak memory, such as 24GiB")
     sub.add_argument("--latency", default="", metavar="TIME", help="at most this much time a token, such as 15ms")
     sub.add_argument("--ttft", default="", metavar="TIME", help="at most this much time to the first token, such as 1s")
@@ -179,12 +169,7 @@ def add_commands(add: Add) -> None:
     )
     sub.add_argument("--budget", default="10m", metavar="TIME", help="how long it may take (default: 10m)")
     sub.add_argument("--journal", type=Path, metavar="FILE", help="keep trials there; the same command goes on")
-    sub.add_argument(
-        "--requests",
-        type=Path,
-        metavar="FILE",
-        help="requests of a trace, for the most tokens a second",
-    )
+    sub.add_argument("--requests", type=Path, metavar="FILE", help="requests of a trace, for the most tokens a second")
     add_places(sub)
     add_elsewhere(sub)
     add_workload(sub)

@@ -29,22 +29,16 @@ def batch_of(options: argparse.Namespace) -> Request:
 
 
 def read_traffic(options: argparse.Namespace) -> Traffic:
-    """The requests that were asked for: those of a file, or drawn as a preset says, with what the options change."""
+    """The requests of a file, or drawn as a preset says, with what the options change."""
     limits = Limits(options.ttft_limit, options.token_limit, options.request_limit)
     if options.trace is not None:
-        changed = [name for name in ("requests", "rate", "traffic") if getattr(options, name) is not None]
-        if changed:
-            raise InputError(
-                f"--trace names the requests, so --{changed[0]} has nothing to change. Remove one of them."
-            )
-        found = read_trace(options.trace)
-        return Traffic(
-            found,
-            16 if options.concurrent is None else options.concurrent,
-            options.pages,
-            limits,
-            f"{len(found)} requests of a trace",
-        )
+        for name in ("requests", "rate", "traffic", "prompt_lengths", "output_lengths"):
+            if getattr(options, name) is not None:
+                option = f"--{name.replace('_', '-')}"
+                raise InputError(f"--trace names the requests, so {option} has nothing to change. Remove one of them.")
+        requests = read_trace(options.trace)
+        concurrent = 16 if options.concurrent is None else options.concurrent
+        return Traffic(requests, concurrent, options.pages, limits, f"{len(requests)} requests of a trace")
     preset = traffic_preset(options.traffic or traffic_presets()[0].name)
     shape, changes = preset.draw, {}
     if options.requests is not None:
@@ -52,28 +46,26 @@ def read_traffic(options: argparse.Namespace) -> Traffic:
     if options.rate is not None:
         changes["rate_per_s"] = options.rate
         changes["arrival"] = "poisson" if shape.arrival == "at-once" else shape.arrival
-    for name, given in (("prompt_tokens", options.prompt_lengths), ("new_tokens", options.output_lengths)):
-        if given is not None:
-            changes[name] = _range(given)
+    for name, text in (("prompt_tokens", options.prompt_lengths), ("new_tokens", options.output_lengths)):
+        if text is not None:
+            changes[name] = _range(text)
     shape = msgspec.structs.replace(shape, **changes)
-    shape.__post_init__()
     concurrent = preset.concurrent if options.concurrent is None else options.concurrent
-    own = limits if limits != Limits() else preset.limits
-    return drawn(shape, options.seed, concurrent, options.pages, own)
+    return drawn(shape, options.seed, concurrent, options.pages, limits if limits != Limits() else preset.limits)
 
 
 def _range(text: str) -> tuple[int, int]:
-    low, sign, high = text.partition("-")
+    low, dash, high = text.partition("-")
     try:
-        return int(low), int(high if sign else low)
+        return int(low), int(high if dash else low)
     except ValueError:
         raise InputError(f"{text!r} is no range of tokens. Write two whole numbers, such as 16-256.") from None
 
 
 def add_commands(add: Add) -> None:
     """The command's options."""
-    more = "Decoding is greedy. Arms may also be two settings of one way: batching=continuous,page_size=16."
-    sub = add("batch", batch, "serve many requests with two arms (static, continuous batching)", more, json=True)
+    details = "Decoding is greedy. Arms may also be two settings of one way: batching=continuous,page_size=16."
+    sub = add("batch", batch, "serve many requests with two arms (static, continuous batching)", details, json=True)
     sub.add_argument("--a", default="batching=static", metavar="ARM", help=f"arm A: {ARM_HELP} (default: %(default)s)")
     sub.add_argument("--b", default="batching=continuous", metavar="ARM", help="arm B, likewise")
     add_model(sub)
@@ -112,9 +104,13 @@ def add_commands(add: Add) -> None:
     sub.add_argument(
         "--stop-at-eos", action="store_true", help="end a request at EOS; otherwise each generates all its tokens"
     )
-    limits = ("for goodput: most seconds to the first token; 0: no limit", "likewise, a token", "likewise, a request")
-    for name, what in zip(("ttft", "token", "request"), limits, strict=True):
-        sub.add_argument(f"--{name}-limit", type=float, default=0.0, metavar="S", help=what)
+    limits = {
+        "ttft": "for goodput: most seconds to the first token; 0: no limit",
+        "token": "likewise, a token",
+        "request": "likewise, a request",
+    }
+    for name, text in limits.items():
+        sub.add_argument(f"--{name}-limit", type=float, default=0.0, metavar="S", help=text)
     add_pairs(sub)
     add_history_option(sub)
     add_all(sub)

@@ -20,7 +20,7 @@ from tokendyno.backend.export.short import short_script
 from tokendyno.backend.fit.device import elsewhere
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import check_loadable, download_bytes
-from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations import defaults
 from tokendyno.backend.recordings.format import ENDING, write_recording
 from tokendyno.backend.units import bytes_text
 from tokendyno.backend.views.check_document import CheckDocument, check_document
@@ -31,60 +31,60 @@ _LEVELS = {"blocked": "red", "fallback": "yellow", "note": "cyan"}
 def check(options: argparse.Namespace) -> int:
     """Check an arm against the rules and the free memory."""
     check_writable(options.json)
-    checked, found = checked_arm(options)
-    give(options, check_blocks(checked, found, options.all), found)
-    return OK if found.runnable else BAD_INPUT
+    checked, document = checked_arm(options)
+    give(options, check_blocks(checked, document, options.all), document)
+    return OK if document.runnable else BAD_INPUT
 
 
 def checked_arm(options: argparse.Namespace) -> tuple[Checked, CheckDocument]:
     """The arm after the rules, and after what keeps its model from being loaded here; and its document."""
-    bench, request, checked, there = _arm(options)
+    bench, request, checked, target = _arm(options)
     facts = checked.facts
-    lacking = "" if there else bench.obstacle(facts)
-    checked = checked.refused(lacking)
-    size = 0 if there or lacking else download_bytes(facts.source)
-    return checked, check_document(request, facts, checked, there or bench.machine(), size)
+    obstacle = "" if target else bench.obstacle(facts)
+    checked = checked.refused(obstacle)
+    size = 0 if target or obstacle else download_bytes(facts.source)
+    return checked, check_document(request, facts, checked, target or bench.machine(), size)
 
 
 def _arm(options: argparse.Namespace) -> tuple[Bench, Request, Checked, Machine | None]:
-    """The arm after the rules, and the machine that it is for where that is not this one."""
+    """The arm after the rules, and the machine that it is for; None: this one."""
     check_folder(options.models_dir)
     bench = open_bench(None, options.models_dir)
-    there = elsewhere(bench.machine(), options.gpu, options.gpus)
-    request = request_of(options, {"A": options.arm}, machine=there)
-    return bench, request, bench.check(request, there)["A"], there
+    target = elsewhere(bench.machine(), options.gpu, options.gpus)
+    request = request_of(options, {"A": options.arm}, machine=target)
+    return bench, request, bench.check(request, target)["A"], target
 
 
-def check_blocks(checked: Checked, found: CheckDocument, everything: bool) -> list[Block]:
+def check_blocks(checked: Checked, document: CheckDocument, everything: bool) -> list[Block]:
     """Whether the arm would run, memory and bound, choices that are no defaults or are planned otherwise, verdicts."""
-    defaults = {axis.name: axis.default for axis in all_axes()}
-    planned = checked.planned
+    where = f" on {document.where}" if document.assumed else ""
+    verdict_line = Styled(f"This arm would run{where}.", "bold green")
+    if checked.blocked:
+        verdict_line = Styled(f"This arm would be refused{where}.", "bold red")
+    predicted, free = (" ".join(bytes_text(size)) for size in (checked.needed_bytes, checked.room_bytes))
+    margin = f" \u00b1 {checked.memory.margin:.0%}" if checked.memory.margin else ""
+    head: list[Line] = [verdict_line, f"Memory: {predicted}{margin} predicted, {free} free."]
+    if document.bound:
+        head.append(f"Roofline bound: {document.bound.words}.")
+    if document.download_bytes:
+        head.append(f"Download: {' '.join(bytes_text(document.download_bytes))} from the Hub, before the first run.")
+    default, planned = defaults(), checked.planned
     rows = [
         [axis, choice, planned[axis] if planned[axis] != choice else ""]
         for axis, choice in checked.requested.items()
-        if everything or choice != defaults[axis] or planned[axis] != choice
+        if everything or choice != default[axis] or planned[axis] != choice
     ]
-    predicted, free = (" ".join(bytes_text(size)) for size in (checked.needed_bytes, checked.room_bytes))
-    margin = f" \u00b1 {checked.memory.margin:.0%}" if checked.memory.margin else ""
-    there = f" on {found.where}" if found.assumed else ""
-    refused = Styled(f"This arm would be refused{there}.", "bold red")
-    runs = refused if checked.blocked else Styled(f"This arm would run{there}.", "bold green")
-    more = [f"Roofline bound: {found.bound.words}."] if found.bound else []
-    if found.download_bytes:
-        more.append(f"Download: {' '.join(bytes_text(found.download_bytes))} from the Hub, before the first run.")
-    choices: list[Line] = [Table([Column("axis"), Column("requested"), Column("planned")], rows)] if rows else []
-    rest = len(checked.requested) - len(rows)
-    if rest:
-        choices.append(Styled(f"{rest} more axes are at their defaults; --all shows them.", "dim"))
-    blocks: list[Block] = [[runs, f"Memory: {predicted}{margin} predicted, {free} free.", *more], choices]
-    blocks.append([Styled(line, "dim") for line in arguments_of(checked).lines()])
+    table: list[Line] = [Table([Column("axis"), Column("requested"), Column("planned")], rows)] if rows else []
+    hidden = len(checked.requested) - len(rows)
+    if hidden:
+        table.append(Styled(f"{hidden} more axes are at their defaults; --all shows them.", "dim"))
+    blocks: list[Block] = [head, table, [Styled(line, "dim") for line in arguments_of(checked).lines()]]
     for verdict in checked.verdicts:
         fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
-        said = ": " + " ".join(
-            filter(None, [verdict.reason, fix and f"Fix: {fix}.", verdict.source and f"Source: {verdict.source}"])
-        )
-        blocks.append([Styled(verdict.level, _LEVELS.get(verdict.level, "bold"), said)])
-    return blocks + [[Styled(axis, "cyan", f": {said}")] for axis, said in checked.details.items()]
+        sentences = [verdict.reason, fix and f"Fix: {fix}.", verdict.source and f"Source: {verdict.source}"]
+        style = _LEVELS.get(verdict.level, "bold")
+        blocks.append([Styled(verdict.level, style, f": {' '.join(filter(None, sentences))}")])
+    return blocks + [[Styled(axis, "cyan", f": {detail}")] for axis, detail in checked.details.items()]
 
 
 def export(options: argparse.Namespace) -> int:
@@ -92,11 +92,11 @@ def export(options: argparse.Namespace) -> int:
     if options.run:
         return _export_run(options)
     check_writable(options.output, "--output")
-    _, request, checked, there = _arm(options)
+    _, request, checked, target = _arm(options)
     checked.require_runnable()
     check_loadable(checked.facts)
     write = script if options.standalone else short_script
-    write_text(options.output, write(checked, checked.facts, request.workload, paths=there is None), "--output")
+    write_text(options.output, write(checked, checked.facts, request.workload, paths=target is None), "--output")
     return OK
 
 
@@ -110,16 +110,16 @@ def _export_run(options: argparse.Namespace) -> int:
 
 def add_commands(add: Add) -> None:
     """Both commands and their options."""
-    more = "It takes the line of a run as it is."
-    sub = add("check", check, "check an arm without running it; exit code 2 if refused", more, json=True)
+    details = "It takes the line of a run as it is."
+    sub = add("check", check, "check an arm without running it; exit code 2 if refused", details, json=True)
     add_arm(sub)
     add_workload(sub)
     add_elsewhere(sub)
     add_repeats(sub, hidden=True)
     add_history_option(sub, hidden=True)
     sub.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
-    more = "A few lines: transformers' own calls where they do all that the arm does, else tokendyno as a library."
-    sub = add("export", export, "write an arm as a Python script", more)
+    details = "A few lines: transformers' own calls where they do all that the arm does, else tokendyno as a library."
+    sub = add("export", export, "write an arm as a Python script", details)
     add_arm(sub)
     sub.add_argument("-o", "--output", default="-", metavar="FILE", help="the script; - is standard output")
     sub.add_argument(

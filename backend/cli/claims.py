@@ -14,19 +14,18 @@ from tokendyno.backend.claims.results import RESULTS, Result, machine_name, read
 from tokendyno.backend.claims.samples import doubts, joined, samples
 from tokendyno.backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
 from tokendyno.backend.cli.batch import batch_of
-from tokendyno.backend.cli.commands import comparison_of, run_of
-from tokendyno.backend.cli.files import check_folder, check_writable, give
+from tokendyno.backend.cli.commands import bench_of, comparison_of, run_of, submitted
+from tokendyno.backend.cli.files import check_writable, give
 from tokendyno.backend.cli.main import FAILED, OK, STOPPED
 from tokendyno.backend.cli.options import Add, add_models_dir
 from tokendyno.backend.cli.parser import make_parser
-from tokendyno.backend.cli.progress import close, follow, say, say_notes
+from tokendyno.backend.cli.progress import follow, say
 from tokendyno.backend.cli.quality import quality_of
-from tokendyno.backend.cli.stored import add_history_option, history_of
+from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table, Verbatim
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors import open_bench
 from tokendyno.backend.executors.checkpoint import written
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.runs.snapshot import Snapshot
@@ -40,7 +39,10 @@ def claims(options: argparse.Namespace) -> int:
     known = shipped_claims()
     wanted = known.named(options.names)
     folder = options.results or RESULTS
-    _check_results(folder, options.keep)
+    if options.keep:
+        require_storable(folder)
+    elif not folder.is_dir():
+        raise InputError(f"There is no folder of results {folder}. Name another with --results, or leave it out.")
     stored = read_results(known.tests, folder)
     code = _run(options, known, wanted, stored, folder) if options.run else OK
     document = claims_document(known, stored, wanted)
@@ -48,49 +50,41 @@ def claims(options: argparse.Namespace) -> int:
     return code
 
 
-def _check_results(folder: Path, kept: bool) -> None:
-    """InputError before a long measurement, not after it, where results cannot be read or kept there."""
-    if kept:
-        require_storable(folder)
-    elif not folder.is_dir():
-        raise InputError(f"There is no folder of results {folder}. Name another with --results, or leave it out.")
-
-
 def _run(
     options: argparse.Namespace, known: Claims, wanted: Sequence[Claim], stored: dict[str, list[Result]], folder: Path
 ) -> int:
     """Measure, compare with what is stored, and replace it. FAILED where something failed or drifted."""
-    check_folder(options.models_dir)
-    bench = open_bench(history_of(options), options.models_dir)
-    say_notes(bench)
-    tests = _tests_here(known, wanted, bench.machine())
-    here = machine_name(bench.machine().describe())
-    before = {name: one for name, found in stored.items() for one in found if one.on == here}
-    now: dict[str, Result] = {}
-    try:
-        bench.start(prewarm=2)
-        failed = _measure(bench, tests, folder if options.keep else None, now)
-    except KeyboardInterrupt:
-        kept = " Their results are kept." if options.keep and now else ""
-        say(f"stopped after {len(now)} of {len(tests)} tests.{kept}")
+    measured: dict[str, Result] = {}
+    stopped = failed = False
+    with bench_of(options) as bench:
+        tests = _tests_here(known, wanted, bench.machine())
+        here = machine_name(bench.machine().describe())
+        try:
+            bench.start(prewarm=2)
+            failed = _measure(bench, tests, folder if options.keep else None, measured)
+        except KeyboardInterrupt:
+            stopped = True
+            kept = " Their results are kept." if options.keep and measured else ""
+            say(f"stopped after {len(measured)} of {len(tests)} tests.{kept}")
+    before = {name: result for name, results in stored.items() for result in results if result.on == here}
+    for name, result in measured.items():
+        stored[name] = [*(other for other in stored.get(name, ()) if other.on != here), result]
+    drifts = _drifts(known, before, measured)
+    for drift in drifts:
+        say(drift)
+    if stopped:
         return STOPPED
-    finally:
-        close(bench)
-        for name, result in now.items():
-            stored[name] = [*(one for one in stored.get(name, ()) if one.on != here), result]
-        drifts = _drifts(known, before, now)
-        for said in drifts:
-            say(said)
     return FAILED if failed or (drifts and not options.keep) else OK
 
 
-def _measure(bench: Bench, tests: Sequence[ClaimTest], folder: Path | None, now: dict[str, Result]) -> bool:
-    """Carry tests out, one after the other, into `now`, and keep results in a folder. True where one failed."""
+def _measure(bench: Bench, tests: Sequence[ClaimTest], folder: Path | None, measured: dict[str, Result]) -> bool:
+    """Carry tests out, one after the other, and keep results in a folder. True where one failed. `measured`: what each
+    came to, by name, also where Ctrl-C ends this."""
     failed = False
     for number, test in enumerate(tests, 1):
         say(f"test {number} of {len(tests)}: {test.name}: {test.line}")
         try:
-            result = now[test.name] = _result(bench, test)
+            result = measured[test.name] = _result(bench, test)
         except InputError as error:
             say(f"not measured: {error}")
             failed = True
@@ -110,31 +104,36 @@ def _result(bench: Bench, test: ClaimTest) -> Result:
     with written(test.model) if test.loads else contextlib.nullcontext() as folder:
         request = request_of(test, str(folder or test.model))
         runs = [_carried_out(bench, test, request) for _ in range(test.loads or test.starts or 1)]
-    day = time.strftime("%Y-%m-%d", time.gmtime())
-    taken_s = round(time.monotonic() - begin_s, 1)
-    measured = joined([samples(one) for one in runs])
-    doubted = [doubt for one in runs for doubt in doubts(one)]
-    machine = runs[0].created.machine
-    return Result("claim-test", 2, test.name, test.line, machine, hardware.versions(), day, taken_s, measured, doubted)
+    return Result(
+        "claim-test",
+        2,
+        test.name,
+        test.line,
+        runs[0].created.machine,
+        hardware.versions(),
+        time.strftime("%Y-%m-%d", time.gmtime()),
+        round(time.monotonic() - begin_s, 1),
+        joined([samples(run) for run in runs]),
+        [doubt for run in runs for doubt in doubts(run)],
+    )
 
 
 def _carried_out(bench: Bench, test: ClaimTest, request: Request) -> Snapshot:
     """One run of a test, which ended well; by new workers where it loads or starts several times."""
-    run = bench.runs.get(bench.submit(request, fresh=bool(test.loads or test.starts)))
-    assert run is not None
+    run = submitted(bench, request, fresh=bool(test.loads or test.starts))
     late = threading.Event()
 
     def end() -> None:
         late.set()
         bench.cancel(run.id)
 
-    clock = threading.Timer(test.limit_s, end)
-    clock.daemon = True
-    clock.start()
+    timer = threading.Timer(test.limit_s, end)
+    timer.daemon = True
+    timer.start()
     try:
         stopped = follow(bench, run)
     finally:
-        clock.cancel()
+        timer.cancel()
     if stopped:
         raise KeyboardInterrupt
     if late.is_set():
@@ -145,7 +144,7 @@ def _carried_out(bench: Bench, test: ClaimTest, request: Request) -> Snapshot:
 
 
 def request_of(test: ClaimTest, model: str) -> Request:
-    """What the command of a test asks for, of a model by this name."""
+    """What the command of a test asks for. `model`: in place of the test's, such as a folder."""
     options = make_parser(test.command).parse_args(test.arguments(model))
     match test.command:
         case "run":
@@ -159,12 +158,13 @@ def request_of(test: ClaimTest, model: str) -> Request:
 
 
 def _tests_here(known: Claims, wanted: Sequence[Claim], machine: Machine) -> list[ClaimTest]:
-    """The tests that this machine can run; those that need more GPUs are named. InputError if none is left."""
+    """The tests that this machine can run; says which ones need more GPUs. InputError if none is left."""
     device: Device = "cuda" if machine.device == "cuda" else "cpu"
-    found = known.tests_of(wanted, device)
-    tests = [test for test in found if device == "cpu" or test.gpus <= len(machine.gpus)]
-    for test in found:
-        if test not in tests:
+    tests = []
+    for test in known.tests_of(wanted, device):
+        if device == "cpu" or test.gpus <= len(machine.gpus):
+            tests.append(test)
+        else:
             say(f"left out: {test.name} needs {test.gpus} GPUs, and this machine has {len(machine.gpus)}.")
     if not tests:
         has = f"{len(machine.gpus) or 'no'} GPU{'s' * (len(machine.gpus) > 1)}"
@@ -172,19 +172,20 @@ def _tests_here(known: Claims, wanted: Sequence[Claim], machine: Machine) -> lis
     return tests
 
 
-def _drifts(known: Claims, before: Mapping[str, Result], now: Mapping[str, Result]) -> list[str]:
-    """Figures that left their kept interval, each in a sentence: of those whose tests were all measured again."""
-    said = []
-    old, new = ({name: one.samples for name, one in found.items()} for found in (before, now))
+def _drifts(known: Claims, before: Mapping[str, Result], measured: Mapping[str, Result]) -> list[str]:
+    """Figures that left their stored interval, each in a sentence: of those whose tests were all measured again."""
+    sentences = []
+    old, new = ({name: result.samples for name, result in results.items()} for results in (before, measured))
     for claim in known.claims:
         for figure in claim.figures:
-            was, found = bounds(figure, old), bounds(figure, new)
-            if was is None or not {figure.test, figure.over} - {""} <= now.keys():
+            was, now = bounds(figure, old), bounds(figure, new)
+            if was is None or not {figure.test, figure.over} - {""} <= measured.keys():
                 continue
-            if found is None or drifted(was, found, known.family_of(claim).drift):
-                there, here = (measured_text(figure.unit, one) for one in (was, found))
-                said.append(f"drift in {claim.name}, {figure.title}: {there} on {before[figure.test].date}, now {here}")
-    return said
+            if now is None or drifted(was, now, known.family_of(claim).drift):
+                was_text = f"{measured_text(figure.unit, was)} on {before[figure.test].date}"
+                now_text = measured_text(figure.unit, now)
+                sentences.append(f"drift in {claim.name}, {figure.title}: {was_text}, now {now_text}")
+    return sentences
 
 
 # --- what is shown --------------------------------------------------------------------------------
@@ -217,7 +218,7 @@ def claims_blocks(document: ClaimsDocument, detailed: bool) -> list[Block]:
     blocks: list[Block] = [[f"{len(document.claims)} claims: {counts}. {_LEGEND}"]]
     for title in dict.fromkeys(claim.family_title for claim in document.claims):
         rows = [
-            [claim.name, claim.claimed or "-", claim.measured or "-", claim.word, _short(claim)]
+            [claim.name, claim.claimed or "-", claim.measured or "-", claim.word, _remark(claim)]
             for claim in document.claims
             if claim.family_title == title
         ]
@@ -225,12 +226,12 @@ def claims_blocks(document: ClaimsDocument, detailed: bool) -> list[Block]:
     return blocks
 
 
-def _word(found: ClaimView | OnMachine) -> str:
-    return f"{found.word}: {found.remark}" if found.remark else found.word
+def _verdict(view: ClaimView | OnMachine) -> str:
+    return f"{view.word}: {view.remark}" if view.remark else view.word
 
 
-def _short(claim: ClaimView) -> str:
-    """What it says, and what the verdict rests on, or why nothing was measured where nothing was."""
+def _remark(claim: ClaimView) -> str:
+    """What it says, and what the verdict rests on, or why nothing was measured."""
     if not claim.machines:
         return f"{claim.title}. {claim.sentence}"
     return f"{claim.title}.\n{claim.remark[0].upper()}{claim.remark[1:]}." if claim.remark else f"{claim.title}."
@@ -241,12 +242,12 @@ def _detail(claim: ClaimView) -> list[Block]:
     source = f"Source: {claim.document}, {claim.place}."
     blocks: list[Block] = [
         [Styled(claim.title, "bold"), source, f"It says: {claim.said}", *differs],
-        [Styled(_word(claim), "bold"), claim.sentence],
+        [Styled(_verdict(claim), "bold"), claim.sentence],
     ]
-    for found in claim.machines:
-        rows = [[one.title, one.claimed or "-", one.measured, one.standing] for one in found.figures]
-        title = Styled(f"{found.machine}, {found.date} ({found.versions}): {_word(found)}", "bold")
-        blocks.append([title, Table(_FIGURES, rows), *found.doubts])
+    for view in claim.machines:
+        rows = [[figure.title, figure.claimed or "-", figure.measured, figure.standing] for figure in view.figures]
+        title = Styled(f"{view.machine}, {view.date} ({view.versions}): {_verdict(view)}", "bold")
+        blocks.append([title, Table(_FIGURES, rows), *view.doubts])
     for device, lines in claim.commands.items():
         where = "on a GPU" if device == "cuda" else "on a CPU"
         blocks.append([f"Measured {where} with:", *(Verbatim(f"  {line}") for line in lines)])
@@ -255,12 +256,12 @@ def _detail(claim: ClaimView) -> list[Block]:
 
 def add_commands(add: Add) -> None:
     """The command's options."""
-    more = (
+    details = (
         "What the verdicts mean: docs/metrics.md. Tests of loading write 8 GB of random weights to TMPDIR first, and "
         "delete them afterwards."
     )
-    what = "what documents claim about optimizations, and what was measured of it"
-    sub = add("claims", claims, what, more, json=True)
+    summary = "what documents claim about optimizations, and what was measured of it"
+    sub = add("claims", claims, summary, details, json=True)
     sub.add_argument("names", nargs="*", metavar="NAME", help="claims or families of claims (default: all of them)")
     sub.add_argument("--run", action="store_true", help="measure on this machine; exit code 3 where a result drifted")
     sub.add_argument("--keep", action="store_true", help="with --run: write what was measured in the place of the old")

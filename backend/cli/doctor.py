@@ -86,26 +86,26 @@ def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
     problems = [*startup_messages(), *machine.remarks]
     if machine.no_compiler:
         problems.append(f"torch.compile cannot run: {machine.no_compiler}. Install it {INSTALL}.")
-    found, failed = recall(machine.name), ""
+    rates, failure = recall(machine.name), ""
     if bandwidth:
         try:
-            found = measure(machine)
-            problems += filter(None, [remember(found)])
+            rates = measure(machine)
+            problems += filter(None, [remember(rates)])
         except MeasureFailed as error:
-            found, failed = None, f"the measurement failed: {error}."
-            problems.append(f"The memory bandwidth is unknown; {failed}")
-    rows = list[ChoiceEntry]()
+            rates, failure = None, f"the measurement failed: {error}."
+            problems.append(f"The memory bandwidth is unknown; {failure}")
+    choices = list[ChoiceEntry]()
     try:
         facts = resolve(DEFAULT_MODEL)
     except InputError as error:
         problems.append(str(error))
     else:
-        rows = [ChoiceEntry(one.axis, one.choice, one.usable, one.why) for one in usable_choices(facts, machine)]
+        choices = msgspec.convert(usable_choices(facts, machine), list[ChoiceEntry], from_attributes=True)
     limits = {str(mode): limits for mode, limits in LIMITS.items()}
     document = DoctorDocument(
-        machine.describe(), hardware.versions(), problems, rows, found, limits, list(cached_repositories())
+        machine.describe(), hardware.versions(), problems, choices, rates, limits, list(cached_repositories())
     )
-    return Report(document, failed, peak_rates.remark(machine))
+    return Report(document, failure, peak_rates.remark(machine))
 
 
 # --- a screenful ----------------------------------------------------------------------------------
@@ -113,23 +113,24 @@ def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
 
 def screenful(report: Report, console: "Console") -> list[Block]:
     """What fits a screen of this width; of problems as much as there is room for."""
-    found = report.document
-    machine, versions = found.machine, found.versions
+    document = report.document
+    machine, versions = document.machine, document.versions
     rows = [
         ["versions", ", ".join(f"{name} {versions[name]}" for name in _MAIN if name in versions)],
         ["cpu", f"{machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores, {machine.get('memory', '?')}"],
         ["gpu", _gpus(machine)],
         ["bandwidth", _bandwidth(report)],
-        *([["downloads", _downloads(found.cached)]] if found.cached else []),
+        *([["downloads", _downloads(document.cached)]] if document.cached else []),
     ]
     first: Block = [Table(_PAIRS, rows)]
     last: Block = [
-        *_unusable(found.choices),
+        *_unusable(document.choices),
         Styled("Every version, choice and reason: tokendyno doctor --verbose", "dim"),
     ]
-    if not found.problems:
+    if not document.problems:
         return [first, [Styled("No problems found.", "green")], last]
-    problems = drawn([[Table([Column(prose=True)], [[one] for one in found.problems], indent=2)]], console).split("\n")
+    table = Table([Column(prose=True)], [[problem] for problem in document.problems], indent=2)
+    problems = drawn([[table]], console).split("\n")
     room = SCREENFUL - 4 - len(drawn([first, last], console).split("\n"))  # 2 empty lines, the heading, the prompt
     if len(problems) > max(1, room):
         problems = [*problems[: max(1, room - 1)], "  ..."]
@@ -147,32 +148,32 @@ def _gpus(machine: dict[str, str]) -> str:
 
 
 def _bandwidth(report: Report) -> str:
-    if (found := report.document.bandwidth) is not None:
-        return f"{found.read_bytes_per_s / 1e9:,.4g} GB/s read from memory, measured"
+    if (bandwidth := report.document.bandwidth) is not None:
+        return f"{bandwidth.read_bytes_per_s / 1e9:,.4g} GB/s read from memory, measured"
     return report.bandwidth_problem or "not measured yet: tokendyno doctor --bandwidth"
 
 
 def _downloads(cached: Sequence[CachedRepository]) -> str:
     """How many models and kernels the Hub's cache holds, and their bytes."""
-    said = []
+    parts = []
     for kind in ("model", "kernel"):
-        sizes = [one.bytes for one in cached if one.kind == kind]
+        sizes = [repository.bytes for repository in cached if repository.kind == kind]
         if sizes:
-            said.append(f"{len(sizes)} {kind}{'s' * (len(sizes) > 1)}, {' '.join(bytes_text(sum(sizes)))}")
-    return "; ".join(said)
+            parts.append(f"{len(sizes)} {kind}{'s' * (len(sizes) > 1)}, {' '.join(bytes_text(sum(sizes)))}")
+    return "; ".join(parts)
 
 
 def _unusable(choices: Sequence[ChoiceEntry]) -> list[Line]:
     """How many choices of each axis run, and the names of those that do not, one line an axis."""
     if not choices:
         return []
-    usable = sum(row.usable for row in choices)
+    usable = sum(entry.usable for entry in choices)
     heading = f"{usable} of {len(choices)} choices run for {DEFAULT_MODEL} on this machine. These do not:"
-    rows = []
-    for axis in dict.fromkeys(row.axis for row in choices):
-        found = [row.choice for row in choices if row.axis == axis and not row.usable]
-        if found:
-            rows.append([axis, _some(found, _NAMES)])
+    unusable: dict[str, list[str]] = {}
+    for entry in choices:
+        if not entry.usable:
+            unusable.setdefault(entry.axis, []).append(entry.choice)
+    rows = [[axis, _some(names, _NAMES)] for axis, names in unusable.items()]
     return [Styled(heading, "bold"), Table(_PAIRS, rows, indent=2)]
 
 
@@ -180,10 +181,10 @@ def _some(names: Sequence[str], width: int) -> str:
     """As many names as there is room for, and how many more there are."""
     shown: list[str] = []
     for i, name in enumerate(names):
-        more = len(names) - i - 1
-        tail = f" and {more} more" if more else ""
+        hidden = len(names) - i - 1
+        tail = f" and {hidden} more" if hidden else ""
         if len(", ".join([*shown, name])) + len(tail) > width:
-            return ", ".join(shown) + f" and {len(names) - i} more"
+            return ", ".join(shown) + f" and {hidden + 1} more"
         shown.append(name)
     return ", ".join(shown)
 
@@ -200,22 +201,22 @@ def everything(report: Report) -> list[Block]:
 
     blocks = [section("Machine", [*document.machine.items()]), section("Versions", [*document.versions.items()])]
     blocks.append(section("Problems", [["", problem] for problem in document.problems] or [["", "none found"]]))
-    found = document.bandwidth
-    if found is not None:
-        rates = (("read", found.read_bytes_per_s), ("copy", found.copy_bytes_per_s))
-        rows = [*([name, f"{rate / 1e9:,.4g} GB/s"] for name, rate in rates), ["method", found.method]]
-        blocks.append(section(f"Memory bandwidth of {found.device}", rows))
+    bandwidth = document.bandwidth
+    if bandwidth is not None:
+        rates = (("read", bandwidth.read_bytes_per_s), ("copy", bandwidth.copy_bytes_per_s))
+        rows = [*([name, f"{rate / 1e9:,.4g} GB/s"] for name, rate in rates), ["method", bandwidth.method]]
+        blocks.append(section(f"Memory bandwidth of {bandwidth.device}", rows))
     elif report.bandwidth_problem:
         blocks.append(section("Memory bandwidth", [["", f"n/a: {report.bandwidth_problem}"]]))
     if report.bandwidth_note:
         blocks.append([report.bandwidth_note])
     limits = [["", *LIMITS], *([name, *cells] for name, cells in limit_rows())]
     blocks.append(section("Limits of visitors, by mode", limits, [Column()] * (1 + len(LIMITS))))
-    sizes: list[Row] = [[one.kind, one.repo, " ".join(bytes_text(one.bytes))] for one in document.cached]
+    sizes: list[Row] = [[cached.kind, cached.repo, " ".join(bytes_text(cached.bytes))] for cached in document.cached]
     blocks.append(section("In the Hub's cache", sizes or [["", "none", ""]], [Column(), Column(), Column(right=True)]))
     choices: list[Row] = [
-        [f"{row.axis}={row.choice}", Styled("yes", "green") if row.usable else Styled("no", "yellow"), row.why]
-        for row in document.choices
+        [f"{entry.axis}={entry.choice}", Styled("yes", "green") if entry.usable else Styled("no", "yellow"), entry.why]
+        for entry in document.choices
     ]
     columns = (Column(), Column(), Column(below=True))
     return [*blocks, section(f"Choices for {DEFAULT_MODEL} on this machine", choices, columns)]

@@ -4,7 +4,7 @@ import argparse
 import errno
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ def read_prompt(path: Path, option: str = "--prompt-file") -> str:
 
 
 def check_folder(folder: Path | None) -> None:
-    """InputError if a models folder was named that is not a folder."""
+    """InputError where --models-dir names no folder."""
     if folder is not None and not folder.is_dir():
         raise InputError(f"There is no models folder {folder}. Name another with --models-dir, or leave it out.")
 
@@ -53,8 +53,21 @@ def check_writable(target: str | None, option: str = "--json") -> None:
         raise _unwritable(target, option, error) from error
 
 
+def check_distinct(targets: Mapping[str, str | Path | None]) -> None:
+    """InputError where two options name the same file, of which the second would replace the first. `targets`: by
+    option, None where it was left out."""
+    options: dict[str | Path, str] = {}
+    for option, target in targets.items():
+        if not target or (target != "-" and Path(target).exists() and not Path(target).is_file()):
+            continue  # none, or a pipe or device
+        file = "-" if target == "-" else Path(target).resolve()
+        if file in options:
+            raise InputError(f"{options[file]} and {option} name the same file. Name another for one of them.")
+        options[file] = option
+
+
 def write_json(target: str | None, result: msgspec.Struct | dict[str, Any]) -> None:
-    """Write one JSON document as `write_text` does; None: nowhere. ValueError for a number that JSON lacks."""
+    """Write one JSON document as `write_text` does; None: nowhere. ValueError for NaN and infinities."""
     if target is not None:
         text = json.dumps(msgspec.to_builtins(result), indent=1, allow_nan=False)
         write_text(target, text + "\n", "--json")
@@ -83,7 +96,7 @@ def write_text(target: str, text: str, option: str) -> None:
 
 
 def _in_place(target: str) -> bool:
-    """Whether it is a pipe or device, which must not be replaced by a file. OSError where it cannot be a file."""
+    """Whether a target is a pipe or device, which must not be replaced by a file. OSError where it cannot be a file."""
     path = Path(target)
     if not target:
         raise FileNotFoundError(errno.ENOENT, "the name is empty")

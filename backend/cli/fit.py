@@ -40,7 +40,7 @@ _OPTIONAL = {
     "Longest input",
     "Would do",
 }
-"""What a narrow terminal may leave out."""
+"""Columns that a narrow terminal may leave out."""
 
 _NUMBERS = _OPTIONAL - {"Would do"} | {"Peak", "Margin", "Bound per token", "Bound per pass"}
 
@@ -63,71 +63,69 @@ def fit(options: argparse.Namespace) -> int:
     if options.sharding:
         name = options.model.removeprefix("random:")
         split = sharding(resolve(f"random:{name}", options.models_dir), options.sharding)
-        parts = ShardingDocument(split.facts.model, split.choice, split.rank_bytes, list(split.rows))
-        give(options, sharding_blocks(split), parts)
+        document = ShardingDocument(split.facts.model, split.choice, split.rank_bytes, list(split.rows))
+        give(options, sharding_blocks(split), document)
         return OK
-    found, ran = fit_of(options)
-    give(options, fit_blocks(found, options.all, ran), fit_document(found, ran))
+    table, run = fit_of(options)
+    give(options, fit_blocks(table, options.all, run), fit_document(table, run))
     return OK
 
 
 def fit_of(options: argparse.Namespace) -> tuple[Fit, Measured | None]:
     """The table, and the run that measured what fits."""
     device = device_of(hardware.detect(), options.gpu, options.vram)
-    found = fit_table.fit(options.model, device, options.context, options.batch, options.models_dir, gpus=options.gpus)
-    return found, _measured(found, options.history)
+    table = fit_table.fit(options.model, device, options.context, options.batch, options.models_dir, gpus=options.gpus)
+    return table, _measured(table, options.history)
 
 
-def fit_document(found: Fit, ran: Measured | None) -> dict[str, Any]:
+def fit_document(table: Fit, run: Measured | None) -> dict[str, Any]:
     """The JSON document."""
-    return found.as_json() | {"answer": answer_view(found), "measured": ran}
+    return table.as_json() | {"answer": answer_view(table), "measured": run}
 
 
-def _measured(found: Fit, history: Path) -> Measured | None:
-    """The run that measured what fits, in this history, which is not made for it, or of those that are shipped."""
+def _measured(table: Fit, history: Path) -> Measured | None:
+    """The run that measured what fits: of this history, if there is one, or a shipped one."""
     path = history.expanduser()
     try:
         with contextlib.closing(Store(path if path.exists() else None)) as store:
-            listing = Listing(store, LIMITS["local"])
-            return measured(found, listing, LOCAL_USER)
+            return measured(table, Listing(store, LIMITS["local"]), LOCAL_USER)
     except InputError as error:
         say(f"note: the history was not looked through for a measured run. {error}")
         return None
 
 
-def fit_blocks(found: Fit, everything: bool = False, ran: Measured | None = None) -> list[Block]:
+def fit_blocks(table: Fit, everything: bool = False, run: Measured | None = None) -> list[Block]:
     """The answer, the main rows or all of them, and remarks."""
-    shown = found.rows if everything else found.main
-    headings = [Column(name, right=name in _NUMBERS, optional=name in _OPTIONAL) for name in columns(found)]
+    shown = table.rows if everything else table.main
+    headings = [Column(name, right=name in _NUMBERS, optional=name in _OPTIONAL) for name in columns(table)]
     rows: list[Row] = []
     for row in shown:
-        sign, *rest = cells(found, row)
-        remark = f"Would not run here: {row.not_here}" if found.device.here and row.not_here else ""
+        sign, *rest = cells(table, row)
+        remark = f"Would not run here: {row.not_here}" if table.device.here and row.not_here else ""
         rows.append([Styled(sign, _STYLES[row.margin]), *rest, remark])
-    more = len(found.rows) - len(shown)
-    said: list[Line] = [heading(found), Styled(answer(found), "bold")]
-    if found.smallest.found is not None and found.smallest.found.choices:
-        said.append(f"As an arm: {arm_text(found.smallest.found.choices)}")
-    return [
-        [*said, *([ran.words] if ran is not None else [])],
-        [
-            Table([*headings, Column(below=True)], rows),
-            *([f"{more} more rows, with other caches: --all"] if more else []),
-        ],
-        remarks(found),
-    ]
+    head: list[Line] = [heading(table), Styled(answer(table), "bold")]
+    if table.smallest.found is not None and table.smallest.found.choices:
+        head.append(f"As an arm: {arm_text(table.smallest.found.choices)}")
+    if run is not None:
+        head.append(run.words)
+    body: list[Line] = [Table([*headings, Column(below=True)], rows)]
+    if hidden := len(table.rows) - len(shown):
+        body.append(f"{hidden} more rows, with other caches: --all")
+    return [head, body, remarks(table)]
 
 
-def sharding_blocks(found: Sharding) -> list[Block]:
+def sharding_blocks(split: Sharding) -> list[Block]:
     """How each parameter is split, with a line of sums."""
     headings = [Column(name, right=name not in ("Parameter", "How")) for name in SHARDING_COLUMNS]
-    return [[found.heading], [Table(headings, [sharding_cells(row) for row in found.rows])]]
+    return [[split.heading], [Table(headings, [sharding_cells(row) for row in split.rows])]]
 
 
 def add_commands(add: Add) -> None:
     """The command and its options."""
-    what = "the smallest arrangement of a model that fits on a GPU, all quantizations and caches, and roofline bounds"
-    sub = add("fit", fit, what, "Nothing is loaded: a folder with a config.json is enough.", json=True)
+    summary = (
+        "the smallest arrangement of a model that fits on a GPU, all quantizations and caches, and roofline bounds"
+    )
+    sub = add("fit", fit, summary, "Nothing is loaded: a folder with a config.json is enough.", json=True)
     add_model(sub)
     size = sub.add_mutually_exclusive_group()
     size.add_argument("--gpu", metavar="NAME", help="a GPU of the catalogue, such as RTX-4090 (default: this machine)")

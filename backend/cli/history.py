@@ -3,7 +3,7 @@
 import argparse
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -47,47 +47,44 @@ class HistoryDocument(msgspec.Struct, frozen=True):
 def history(options: argparse.Namespace) -> int:
     """List runs; show one; pin arms; name, note, delete, and have back."""
     check_writable(options.json)
-    action, given = options.action, options.what
-    with _opened(options.history or default_file()) as (kept, runs):
+    action, words = options.action, options.what
+    with _opened(options.history or default_file()) as (history, runs):
         match action:
             case "list":
-                if given:
-                    raise InputError(f"`history list` takes no name: look for {shown(given[0])} with --words.")
-                _list(options, kept)
+                if words:
+                    raise InputError(f"`history list` takes no name: look for {shown(words[0])} with --words.")
+                _list(options, history)
             case "show":
-                _show(options, kept, runs, _one(kept, action, given))
+                _show(options, history, runs, _one(history, action, words))
             case "pins":
-                found = kept.beside([_pin(kept, text) for text in given])
-                give(options, pins_blocks(found), found)
+                side_by_side = history.beside([_pin(history, text) for text in words])
+                give(options, pins_blocks(side_by_side), side_by_side)
             case "name" | "note":
-                run_id, text = _one(kept, action, given[:1]), " ".join(given[1:])
-                change = kept.changes.rename if action == "name" else kept.changes.note
-                said = change(run_id, text, LOCAL_USER)
-                say(f"Run {run_id[:8]} has {f'the {action} {said!r}' if said else f'no {action}'} now.")
+                run_id, text = _one(history, action, words[:1]), " ".join(words[1:])
+                change = history.changes.rename if action == "name" else history.changes.note
+                text = change(run_id, text, LOCAL_USER)
+                say(f"Run {run_id[:8]} has {f'the {action} {text!r}' if text else f'no {action}'} now.")
             case _:
-                _delete(kept, action, given)
+                _delete(history, action, words)
     return 0
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[History, RunLog]]:
-    store = Store(Path(path).expanduser())
-    try:
+    with closing(Store(path.expanduser())) as store:
         for message in [*store.messages, *filter(None, [store.trouble])]:
             say(f"note: {message}")
         runs = RunLog(store)
         yield History(store, runs, LIMITS["local"]), runs
-    finally:
-        store.close()
 
 
-def _list(options: argparse.Namespace, kept: History) -> None:
-    most = MAX_ROWS if options.all else options.limit
-    if not 1 <= most <= MAX_ROWS:
-        raise InputError(f"--limit is {shown(most)}; it must be from 1 to {MAX_ROWS:,}.")
+def _list(options: argparse.Namespace, history: History) -> None:
+    limit = MAX_ROWS if options.all else options.limit
+    if not 1 <= limit <= MAX_ROWS:
+        raise InputError(f"--limit is {shown(limit)}; it must be from 1 to {MAX_ROWS:,}.")
     if not 1 <= options.page <= MAX_PAGE:
         raise InputError(f"--page is {shown(options.page)}; the first one is 1.")
-    asked = {
+    filters = {
         "q": options.words,
         "model": options.model,
         "axis": options.axis,
@@ -95,72 +92,68 @@ def _list(options: argparse.Namespace, kept: History) -> None:
         "since": options.since,
         "until": options.until,
     }
-    search = read_search(asked, options.page - 1, most)
-    found = kept.listing.find(search, LOCAL_USER)
-    give(options, _rows_blocks(found), HistoryDocument(found.rows, found.total, found.kept))
+    page = history.listing.find(read_search(filters, options.page - 1, limit), LOCAL_USER)
+    give(options, _page_blocks(page), HistoryDocument(page.rows, page.total, page.kept))
 
 
-def _show(options: argparse.Namespace, kept: History, runs: RunLog, run_id: str) -> None:
-    row, run = kept.listing.one(run_id, LOCAL_USER), runs.get(run_id)
+def _show(options: argparse.Namespace, history: History, runs: RunLog, run_id: str) -> None:
+    row, run = history.listing.one(run_id, LOCAL_USER), runs.get(run_id)
     if row is None or run is None:
         raise InputError(f"Run {run_id[:8]} cannot be read from the history.")
     blocks = [_head(row), *run_blocks(run, options.all, runs.reading)]
     give(options, blocks, document_of(run, runs.reading))
 
 
-def _delete(kept: History, action: str, given: list[str]) -> None:
-    if not given:
+def _delete(history: History, action: str, words: list[str]) -> None:
+    """Delete runs, or have them back."""
+    if not words:
         raise InputError(f"Which runs? Name them by the beginning of their ids: tokendyno history {action} ID ...")
     deleted = action == "undelete"
-    ids = [_resolved(kept, text, deleted) for text in given]
+    ids = [_resolved(history, text, deleted) for text in words]
+    they_are, them = (f"Run {ids[0][:8]} is", "it") if len(ids) == 1 else (f"{len(ids)} runs are", "them")
     if deleted:
-        kept.changes.undelete(ids, LOCAL_USER)
-        say(f"{_runs(ids)} back in the history.")
+        history.changes.undelete(ids, LOCAL_USER)
+        say(f"{they_are} back in the history.")
         return
-    kept.changes.delete(ids, LOCAL_USER)
+    history.changes.delete(ids, LOCAL_USER)
     short = " ".join(run_id[:8] for run_id in ids)
-    say(f"{_runs(ids)} deleted. For an hour `tokendyno history undelete {short}` has {_them(ids)} back.")
-
-
-def _runs(ids: list[str]) -> str:
-    return f"Run {ids[0][:8]} is" if len(ids) == 1 else f"{len(ids)} runs are"
-
-
-def _them(ids: list[str]) -> str:
-    return "it" if len(ids) == 1 else "them"
+    say(f"{they_are} deleted. For an hour `tokendyno history undelete {short}` has {them} back.")
 
 
 # --- which run ------------------------------------------------------------------------------------
 
 
-def _one(kept: History, action: str, given: list[str]) -> str:
-    if len(given) != 1:
+def _one(history: History, action: str, words: list[str]) -> str:
+    """The id of the one run that an action is about."""
+    if len(words) != 1:
         raise InputError(f"Which run? Name one by the beginning of its id: tokendyno history {action} ID.")
-    return _resolved(kept, given[0])
+    return _resolved(history, words[0])
 
 
-def _pin(kept: History, text: str) -> Pin:
+def _pin(history: History, text: str) -> Pin:
     """A pin whose run may be named by the beginning of its id. Runs of others are named by their whole ids."""
     pins = read_pins(text)
     if len(pins) != 1:
         raise InputError(f"{shown(text)!r} is no pin. Write RUN.ARM, such as 5f2a91c0.A, with spaces between two.")
     (pin,) = pins
-    found = kept.listing.named(pin.run, LOCAL_USER) if len(pin.run) >= MIN_ID else []
-    return pin._replace(run=found[0]) if len(found) == 1 else pin
+    ids = history.listing.named(pin.run, LOCAL_USER) if len(pin.run) >= MIN_ID else []
+    return pin._replace(run=ids[0]) if len(ids) == 1 else pin
 
 
-def _resolved(kept: History, text: str, deleted: bool = False) -> str:
-    """The id of one's own run that begins so."""
+def _resolved(history: History, text: str, deleted: bool = False) -> str:
+    """The id, which begins with `text`, of a run of one's own; `deleted`: of one that can be had back."""
     if len(text) < MIN_ID:
         raise InputError(f"{shown(text)!r} is too short for a run's id. Give at least {MIN_ID} characters of it.")
-    found = kept.listing.named(text, LOCAL_USER, deleted)
-    if not found:
+    ids = history.listing.named(text, LOCAL_USER, deleted)
+    if not ids:
         where = "deleted run that can be had back" if deleted else "run"
         raise InputError(f"There is no {where} {shown(text)!r} in the history. See `tokendyno history`.")
-    if len(found) > 1 and text not in found:
-        some = ", ".join(run_id[:12] for run_id in found)
-        raise InputError(f"Several runs begin with {shown(text)!r}: {some}. Give more of the id.")
-    return text if text in found else found[0]
+    if text in ids:
+        return text
+    if len(ids) > 1:
+        listed = ", ".join(run_id[:12] for run_id in ids)
+        raise InputError(f"Several runs begin with {shown(text)!r}: {listed}. Give more of the id.")
+    return ids[0]
 
 
 # --- what is shown --------------------------------------------------------------------------------
@@ -175,20 +168,21 @@ _COLUMNS = (
 )
 
 
-def _rows_blocks(found: RunList) -> list[Block]:
+def _page_blocks(page: RunList) -> list[Block]:
     """A line for each run with its verdict under it, and how many there are."""
-    if not found.kept:
+    if not page.kept:
         return [["No run is kept yet. `tokendyno compare` makes one, and so does Run on the page."]]
-    if not found.total:
-        return [[f"None of {found.kept:,} runs matches. Leave a filter out."]]
+    if not page.total:
+        return [[f"None of {page.kept:,} runs matches. Leave a filter out."]]
+    if not page.rows:
+        return [[f"{page.total:,} runs, and none on page {page.page + 1:,}."]]
     rows = [
-        [row.id[:8], _when(row.created), _model(row), _arms(row.arms), row.machine, _remark(row)] for row in found.rows
+        [row.id[:8], _when(row.created), _model(row), _arms(row.arms), row.machine, _remark(row)] for row in page.rows
     ]
-    first = found.page * found.per_page
-    shown = f"Runs {first + 1:,} to {first + len(rows):,} of {found.total:,}" if rows else f"{found.total:,} runs"
-    more = f"; --page {found.page + 2} shows the next" if first + len(rows) < found.total else ""
-    past = "" if rows else f", and none on page {found.page + 1:,}"
-    return [[Table(_COLUMNS, rows)], [f"{shown}{past}{more}."]]
+    first = page.page * page.per_page
+    last = first + len(rows)
+    following = f"; --page {page.page + 2} shows the next" if last < page.total else ""
+    return [[Table(_COLUMNS, rows)], [f"Runs {first + 1:,} to {last:,} of {page.total:,}{following}."]]
 
 
 def _head(row: Row) -> Block:
@@ -198,16 +192,16 @@ def _head(row: Row) -> Block:
     return [*lines, *([f"Note: {row.note}"] if row.note else [])]
 
 
-def pins_blocks(found: SideBySide) -> list[Block]:
+def pins_blocks(side_by_side: SideBySide) -> list[Block]:
     """Arms side by side: who they are, what else differs, and the table."""
     heads: list[Line] = [
         f"{head.label}: {head.title}, arm {head.arm} of run {head.run[:8]} ({_when(head.created)}): {head.choices}"
-        for head in found.arms
+        for head in side_by_side.arms
     ]
-    if found.missing:
-        heads.append(f"Not kept here: {', '.join(found.missing)}.")
-    blocks: list[Block] = [heads, found.remarks]
-    columns = [Column(), *(Column(head.label, prose=True) for head in found.arms), Column()]
+    if side_by_side.missing:
+        heads.append(f"Not kept here: {', '.join(side_by_side.missing)}.")
+    blocks: list[Block] = [heads, side_by_side.remarks]
+    columns = [Column(), *(Column(head.label, prose=True) for head in side_by_side.arms), Column()]
     for group in ("conditions", "choices", "figures", "ledger"):
         rows = [
             [
@@ -215,13 +209,13 @@ def pins_blocks(found: SideBySide) -> list[Block]:
                 *(f"{cell.text} ({cell.against})" if cell.against else cell.text for cell in row.cells),
                 "differs" if row.differs and group == "conditions" else "",
             ]
-            for row in found.rows
+            for row in side_by_side.rows
             if row.group == group
         ]
         blocks.append([Table(columns, rows)] if rows else [])
-    for row in found.rows:
+    for row in side_by_side.rows:
         if row.group == "text":
-            for head, cell in zip(found.arms, row.cells, strict=True):
+            for head, cell in zip(side_by_side.arms, row.cells, strict=True):
                 blocks.append([f"Text of {head.label}: {cell.text or '(none)'}"])
     return blocks
 
@@ -246,9 +240,9 @@ def _arms(arms: Sequence[ArmText]) -> str:
 
 def _remark(row: Row) -> str:
     """Its name, and what it came to."""
-    ended = "" if row.status == "done" else f"{row.status}. "
-    said = f"{ended}{row.line or ''}".strip()
-    return without_controls(": ".join(filter(None, [row.name, said])))
+    status = "" if row.status == "done" else f"{row.status}. "
+    verdict = f"{status}{row.line or ''}".strip()
+    return without_controls(": ".join(filter(None, [row.name, verdict])))
 
 
 def add_commands(add: Add) -> None:

@@ -51,7 +51,7 @@ class AxisEntry(msgspec.Struct, frozen=True):
 
 
 class ListDocument(msgspec.Struct, frozen=True):
-    """What was asked for; the other lists are empty."""
+    """The list that was asked for, or all of them; those that were not are empty."""
 
     presets: list[ArmPreset]
     axes: list[AxisEntry]
@@ -64,17 +64,17 @@ class ListDocument(msgspec.Struct, frozen=True):
 def list_names(options: argparse.Namespace) -> int:
     """All lists, or one of them."""
     check_writable(options.json)
-    asked = (options.what,) if options.what else WHAT
-    found = ListDocument(
-        list(arm_presets()) if "presets" in asked else [],
+    kinds = (options.what,) if options.what else WHAT
+    document = ListDocument(
+        list(arm_presets()) if "presets" in kinds else [],
         [
             AxisEntry(axis.name, axis.title, axis.default, {choice.name: choice.summary for choice in axis.choices})
-            for axis in (all_axes() if "axes" in asked else ())
+            for axis in (all_axes() if "axes" in kinds else ())
         ],
-        list(gpus()) if "gpus" in asked else [],
-        _model_entries() if "models" in asked else [],
+        list(gpus()) if "gpus" in kinds else [],
+        _model_entries() if "models" in kinds else [],
     )
-    give(options, _sections(found), found)
+    give(options, _sections(document), document)
     return OK
 
 
@@ -87,7 +87,10 @@ def models(options: argparse.Namespace) -> int:
 
 
 def _model_entries() -> list[ModelEntry]:
-    return [ModelEntry(e.name, e.title, e.kind, e.repo, e.note, e.name == DEFAULT_MODEL) for e in catalogue()]
+    return [
+        ModelEntry(model.name, model.title, model.kind, model.repo, model.note, model.name == DEFAULT_MODEL)
+        for model in catalogue()
+    ]
 
 
 def _models(entries: list[ModelEntry]) -> list[Block]:
@@ -100,28 +103,28 @@ def _models(entries: list[ModelEntry]) -> list[Block]:
     return [[Table(columns, rows)], [_ALSO]]
 
 
-def _sections(found: ListDocument) -> list[Block]:
+def _sections(document: ListDocument) -> list[Block]:
     """A section for each list that was asked for."""
     sections: list[Block] = []
-    if found.presets:
-        rows = [[preset.name, preset.summary] for preset in found.presets]
+    if document.presets:
+        rows = [[preset.name, preset.summary] for preset in document.presets]
         sections.append([Styled("Presets, each an arm by its name:", "bold"), Table(_NAMES, rows, indent=2)])
-    if found.axes:
+    if document.axes:
         lines: list[Line] = [Styled("Axes, of which an arm is written, such as cache=static,compile=default:", "bold")]
-        for axis in found.axes:
-            rows = [[f"{name}{' *' * (name == axis.default)}", what] for name, what in axis.choices.items()]
+        for axis in document.axes:
+            rows = [[f"{name}{' *' * (name == axis.default)}", summary] for name, summary in axis.choices.items()]
             lines += [f"  {axis.name}", Table(_NAMES, rows, indent=4)]
         sections.append([*lines, "* the default"])
-    if found.gpus:
+    if document.gpus:
         rows = [
             [gpu.name, " ".join(bytes_text(gpu.memory_bytes)), f"{gpu.bandwidth_bytes_per_s / 1e9:,.0f} GB/s"]
-            for gpu in found.gpus
+            for gpu in document.gpus
         ]
         columns = [Column(), Column(right=True), Column(right=True)]
         sections.append([Styled("GPUs, for fit --gpu:", "bold"), Table(columns, rows, indent=2)])
-    if found.models:
-        named, also = _models(found.models)
-        sections += [[Styled("Models, for --model:", "bold"), *named], also]
+    if document.models:
+        table, also = _models(document.models)
+        sections += [[Styled("Models, for --model:", "bold"), *table], also]
     return sections
 
 

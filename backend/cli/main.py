@@ -53,8 +53,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     from tokendyno.backend.errors import InputError
 
     try:
-        given = sys.argv[1:] if arguments is None else list(arguments)
-        options = make_parser(given[0] if given else "").parse_args(given)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        options = make_parser(words[0] if words else "").parse_args(words)
         with counts_shown():
             code = int(options.act(options))
         sys.stdout.flush()  # raises here, where it is caught, if nobody takes the output
@@ -77,7 +77,7 @@ def _fail(sentence: str, code: int) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Let closed standard streams lead nowhere: else files that are opened later take their numbers."""
+    """Let closed standard streams lead nowhere: else files that are opened later would take their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             number = os.open(os.devnull, os.O_RDWR)  # the lowest that is free: that of the stream

@@ -24,13 +24,15 @@ from tokendyno.backend.config import (
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import DEFAULT_MODEL, resolve
+from tokendyno.backend.quality import QualityText
+from tokendyno.backend.quality.texts import passages
 
 ARM_HELP = "axis=choice,axis=choice or a preset of presets/arms"
 NO_CHOICE = "(default: every axis at its default)"
 
 Add = Callable[..., argparse.ArgumentParser]
-"""What adds a command: name, what carries it out, its help in a line and `more` of it; `json`, `color`: whether it has
-these options."""
+"""What adds a command: its name, what carries it out, its help in a line, and details of it; `json`, `color`: whether
+it has these options."""
 
 
 def add_arm(sub: argparse.ArgumentParser, option: str = "--arm", what: str = "") -> None:
@@ -44,9 +46,9 @@ def add_all(sub: argparse.ArgumentParser) -> None:
 
 
 def add_repeats(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
-    """How often the arms run, and whether what took effect is found out; hidden: its help says nothing of them."""
-    what = argparse.SUPPRESS if hidden else "run the arms N times in turn (A B A B)"
-    sub.add_argument("--repeats", type=int, default=1, metavar="N", help=what)
+    """How often the arms run, and whether what took effect is found out. `hidden`: the help does not list them."""
+    repeats = argparse.SUPPRESS if hidden else "run the arms N times in turn (A B A B)"
+    sub.add_argument("--repeats", type=int, default=1, metavar="N", help=repeats)
     add_proof(sub, hidden)
 
 
@@ -74,16 +76,16 @@ def add_pairs(sub: argparse.ArgumentParser) -> None:
     add_proof(sub)
 
 
-def pairs_of(options: argparse.Namespace, asked: Request) -> Request:
-    """The same, run in pairs as the options say."""
+def pairs_of(options: argparse.Namespace, request: Request) -> Request:
+    """The same request, run in pairs as the options say."""
     if options.seconds is not None and (options.repeats or not options.seconds > 0):
         raise InputError(
             "--seconds is how long pairs of runs may take until they decide. Give a number above 0, and no --repeats."
         )
-    work = dataclasses.replace(asked.workload, repeats=options.repeats or MOST_PAIRS)
+    work = dataclasses.replace(request.workload, repeats=options.repeats or MOST_PAIRS)
     until_s = 0.0 if options.repeats else options.seconds or UNTIL_S
     price = checked_price(options.price_per_hour)
-    return msgspec.structs.replace(asked, workload=work, until_s=until_s, price_per_hour=price)
+    return msgspec.structs.replace(request, workload=work, until_s=until_s, price_per_hour=price)
 
 
 def add_proof(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
@@ -103,7 +105,7 @@ def add_model(sub: argparse.ArgumentParser) -> None:
 
 
 def add_models_dir(sub: argparse.ArgumentParser) -> None:
-    """Where models are besides."""
+    """A further folder of models."""
     sub.add_argument(
         "--models-dir",
         type=Path,
@@ -166,7 +168,7 @@ def add_workload(sub: argparse.ArgumentParser) -> None:
 
 
 def workload(options: argparse.Namespace, repeats: int | None = None) -> Workload:
-    """The prompt and how it is continued, as the options say. `repeats`: in place of the option's."""
+    """The prompt and how it is continued. `repeats`: in place of the option's."""
     prompt = options.prompt
     if prompt is not None and options.prompt_file is not None:
         raise InputError("Give --prompt or --prompt-file, not both.")
@@ -194,7 +196,8 @@ def workload(options: argparse.Namespace, repeats: int | None = None) -> Workloa
 def written_arms(
     options: argparse.Namespace, texts: Mapping[str, str], work: Workload, machine: Machine | None = None
 ) -> list[ArmRequest]:
-    """An arm for each text, by name; of a bundle what the machine (None: this one) can run. InputError: unreadable."""
+    """The arms that `texts` write, by name; of a bundle what the machine (None: this one) can run. InputError where one
+    cannot be read."""
     model, folder = options.model, options.models_dir
     return [
         written_arm(name, text, model, work, lambda: resolve(model, folder), machine) for name, text in texts.items()
@@ -208,6 +211,11 @@ def request_of(
     work = workload(options, repeats)
     proof = not getattr(options, "no_proof", False)  # export and sweeps have no such option
     return Request(options.model, written_arms(options, arms, work, machine), work, proof=proof)
+
+
+def passages_of(options: argparse.Namespace) -> list[QualityText]:
+    """The passages of the texts that --text names."""
+    return [passage for path in options.text or [] for passage in passages(path.stem, read_prompt(path, "--text"))]
 
 
 def add_elsewhere(sub: argparse.ArgumentParser) -> None:

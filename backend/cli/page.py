@@ -24,14 +24,14 @@ def open_page(options: argparse.Namespace) -> int:
 
 
 def _show(address: str) -> None:
-    """Open a browser with a window: without a display it would be one that takes over this terminal."""
+    """Open a browser, where there is a display: without one it would be a text browser in this terminal."""
     if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         webbrowser.open(address)
 
 
 def users(options: argparse.Namespace) -> int:
     """List users, add one or change a password, remove one, make a token, or revoke tokens and logins of one."""
-    found = Users(Path(options.users).expanduser())
+    accounts = Users(Path(options.users).expanduser())
     action, name = options.action, options.name or ""
     if action == "list" and name:
         raise InputError("`tokendyno users list` takes no name. Leave it out.")
@@ -39,19 +39,19 @@ def users(options: argparse.Namespace) -> int:
         raise InputError(f"Whose? Name the user: tokendyno users {action} NAME.")
     match action:
         case "list":
-            for known in found.names():
-                print(known)
+            for user in accounts.names():
+                print(user)
         case "add":
-            found.add(name, _password())
-            say(f"{name} can log in, with the users of {found.path}.")
+            accounts.add(name, _password())
+            say(f"{name} can log in, with the users of {accounts.path}.")
         case "remove":
-            found.remove(name)
+            accounts.remove(name)
             say(f"{name} can no longer log in.")
         case "token":
-            print(found.new_token(name))
+            print(accounts.new_token(name))
             say(f"This token is shown only once. A program of {name} sends it as Authorization: Bearer TOKEN.")
         case "revoke":
-            say(f"{found.revoke(name)} tokens of {name} no longer work, and {name} must log in again.")
+            say(f"{accounts.revoke(name)} tokens of {name} no longer work, and {name} must log in again.")
     return 0
 
 

@@ -26,8 +26,8 @@ MAX_MESSAGE = 240
 class Parser(argparse.ArgumentParser):
     """Raises InputError with one sentence instead of printing the usage. `--a` never stands for `--arm`."""
 
-    def __init__(self, **more: Any) -> None:
-        super().__init__(**more, allow_abbrev=False, formatter_class=Help)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False, formatter_class=Help)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         options, unknown = self.parse_known_args(args, namespace)
@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _unrecognized(options: argparse.Namespace, unknown: Sequence[str]) -> str:
-    """What is said of options that a command does not have."""
+    """The sentence about options that a command does not have."""
     typed = unknown[0].partition("=")[0]
     near: list[str] = []
     if typed.startswith("--"):
@@ -78,15 +78,15 @@ def make_parser(command: str = "") -> Parser:
     def add(
         name: str,
         act: Callable[[argparse.Namespace], int],
-        text: str,
-        more: str = "",
+        summary: str,
+        details: str = "",
         json: bool = False,
         color: bool = False,
     ) -> argparse.ArgumentParser:
         sub: argparse.ArgumentParser = subparsers.add_parser(
             name,
-            help=text,
-            description=f"{text[0].upper()}{text[1:]}. {more}".strip(),
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}. {details}".strip(),
             epilog=epilog(name),
             usage=f"tokendyno {name} [options]",
         )

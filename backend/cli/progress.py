@@ -22,13 +22,12 @@ BAR = 20
 ROOM_FOR_A_BAR = 70
 """Terminals narrower than this get no bar."""
 
-
 quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 """Nothing is said in this thread: whoever called does not want to read it."""
 
 
 def _stream() -> TextIO:
-    """Where it is said."""
+    """Standard error, or nowhere."""
     return io.StringIO() if quiet.get() else sys.stderr
 
 
@@ -39,8 +38,8 @@ def follow(bench: Bench, run: Run) -> bool:
         while not run.ended:
             try:
                 time.sleep(0.1)
-                said = _line_of(run)
-                line.show(f"stopping | {said}" if stopped else said)
+                status = _line_of(run)
+                line.show(f"stopping | {status}" if stopped else status)
             except KeyboardInterrupt:
                 stopped = True
                 bench.cancel(run.id)
@@ -56,26 +55,28 @@ def shown_until(run: Callable[[], Run], over: Callable[[], bool]) -> None:
 
 
 def _line_of(run: Run) -> str:
+    """How far a run is, as standard error shows it."""
     if not sys.stderr.isatty():
         return log_line(run)
     console = console_of(sys.stderr)
-    letters = "" if console.width < ROOM_FOR_A_BAR else "#-" if console.options.ascii_only else "━─"
-    return live_line(run, time.time(), letters)
+    bar_signs = "" if console.width < ROOM_FOR_A_BAR else "#-" if console.options.ascii_only else "━─"
+    return live_line(run, time.time(), bar_signs)
 
 
 @contextmanager
 def counts_shown() -> Iterator[None]:
     """Within it, standard error tells how long transformers has counted an architecture; a log gets a line a minute."""
-    said = "transformers counts this architecture, without its weights"
+    doing = "transformers counts this architecture, without its weights"
     with LiveLine(_stream()) as line:
 
-        def show(now: Progress | None) -> None:
-            if now is None:
+        def show(progress: Progress | None) -> None:
+            if progress is None:
                 line.wipe()
-            elif sys.stderr.isatty() or now.spent_s >= 60:
-                line.show(f"{said}: {duration(now.spent_s if sys.stderr.isatty() else now.spent_s // 60 * 60)}")
+            elif sys.stderr.isatty() or progress.spent_s >= 60:
+                spent_s = progress.spent_s if sys.stderr.isatty() else progress.spent_s // 60 * 60
+                line.show(f"{doing}: {duration(spent_s)}")
             else:
-                line.show(f"{said}: seconds, on a busy machine minutes")
+                line.show(f"{doing}: seconds, on a busy machine minutes")
 
         with watched(show):
             yield
@@ -87,28 +88,12 @@ def say(text: str) -> None:
         print(drawn([[text]], console_of(sys.stderr)), file=sys.stderr, flush=True)
 
 
-def say_notes(bench: Bench) -> None:
-    """What the user should know before a run."""
-    for message in bench.messages:
-        say(f"note: {message}")
-
-
-def close(bench: Bench) -> None:
-    """End the bench; says what the history could not keep, and what was deleted from it meanwhile."""
-    before = [*bench.messages]
-    if bench.store.trouble:
-        say(f"note: {bench.store.trouble}")
-    bench.close()
-    for message in bench.store.messages:
-        if message not in before:
-            say(f"note: {message}")
-
-
 # --- on a terminal --------------------------------------------------------------------------------
 
 
-def live_line(run: Run, now_s: float, bar_text: str = "") -> str:
-    """The arm at work with a bar, the others in short: `A done | B run ━━━━── 64/256 tokens, 12 s left`."""
+def live_line(run: Run, now_s: float, bar_signs: str = "") -> str:
+    """The arm at work with a bar, the others in short: `A done | B run ━━━━── 64/256 tokens, 12 s left`. `bar_signs`:
+    for what is done and what is left; "": no bar."""
     parts = []
     for name, arm in run.arms.items():
         phase = next(reversed(list(arm.phases.values())), None)
@@ -117,11 +102,11 @@ def live_line(run: Run, now_s: float, bar_text: str = "") -> str:
         elif phase.state == "end" and phase.name != "run":
             parts.append(f"{name} {PHASE_TITLES[phase.name]} done")
         else:
-            parts.append(f"{name} {_at_work(run, arm, phase, now_s, bar_text)}")
+            parts.append(f"{name} {_at_work(run, arm, phase, now_s, bar_signs)}")
     return " | ".join(parts)
 
 
-def _at_work(run: Run, arm: ArmSeries, phase: Phase, now_s: float, bar_text: str) -> str:
+def _at_work(run: Run, arm: ArmSeries, phase: Phase, now_s: float, bar_signs: str) -> str:
     title, steps = PHASE_TITLES[phase.name], _steps(run, arm)
     fraction = steps.fraction if phase.name == "run" else phase.fraction
     spent_s = max(0.0, now_s - run.created.created - phase.begin_s)
@@ -129,18 +114,19 @@ def _at_work(run: Run, arm: ArmSeries, phase: Phase, now_s: float, bar_text: str
     if fraction is None and expected_s:
         fraction = min(0.99, spent_s / expected_s)
     if phase.name == "run" and steps.done:
-        told = [f"{steps.done:,}/{steps.limit:,} {steps.unit}", steps.round, steps.left]
+        details = [f"{steps.done:,}/{steps.limit:,} {steps.unit}", steps.round, steps.left]
     else:
-        told = [duration(spent_s) if spent_s >= 1 else "", wait_text(phase, arm.expected_s)]
+        details = [duration(spent_s) if spent_s >= 1 else "", wait_text(phase, arm.expected_s)]
     bar = ""
-    if bar_text and fraction is not None:
-        done = round(max(0.0, min(1.0, fraction)) * BAR)
-        bar = bar_text[0] * done + bar_text[1] * (BAR - done)
-    return " ".join(part for part in (title, bar, ", ".join(filter(None, told))) if part)
+    if bar_signs and fraction is not None:
+        filled = round(max(0.0, min(1.0, fraction)) * BAR)
+        bar = bar_signs[0] * filled + bar_signs[1] * (BAR - filled)
+    return " ".join(filter(None, [title, bar, ", ".join(filter(None, details))]))
 
 
 class _Steps(NamedTuple):
-    """How far a measured run is: steps of this repeat of how many, the share of all repeats, the rest in words."""
+    """How far a measured run is. `done` of `limit` steps of this repeat; `fraction`: of all repeats; `round` and
+    `left`: which repeat it is, and the time that is left of it, in words."""
 
     done: int
     limit: int
@@ -159,11 +145,11 @@ def _steps(run: Run, arm: ArmSeries) -> _Steps:
     repeat = max(arm.repeats_s, default=0)
     latencies_s = arm.repeats_s.get(repeat, [])
     done = len(latencies_s)
-    each_s = mean(latencies_s[1:]) if run.unit == "token" else mean(latencies_s)
-    left = f"{duration((limit - done) * each_s)} left" if each_s and done < limit else ""
+    step_s = mean(latencies_s[1:]) if run.unit == "token" else mean(latencies_s)
+    left = f"{duration((limit - done) * step_s)} left" if step_s and done < limit else ""
     most = f"at most {work.repeats}" if run.request.until_s else f"{work.repeats}"
-    turn = f"run {repeat + 1} of {most}" if work.repeats > 1 else ""
-    return _Steps(done, limit, unit, (repeat + done / limit) / work.repeats, turn, left)
+    round_text = f"run {repeat + 1} of {most}" if work.repeats > 1 else ""
+    return _Steps(done, limit, unit, (repeat + done / limit) / work.repeats, round_text, left)
 
 
 # --- in a file ------------------------------------------------------------------------------------
@@ -185,5 +171,5 @@ def _logged(run: Run, arm: ArmSeries, phase: Phase) -> str:
     done = steps.done - steps.done % max(1, steps.limit // 4)
     if phase.name == "run" and done:
         return ", ".join(filter(None, [f"{title} {done:,}/{steps.limit:,} {steps.unit}", steps.round]))
-    still = msgspec.structs.replace(phase, amount=None)
-    return ", ".join(filter(None, [title, wait_text(still, arm.expected_s)]))
+    without_amount = msgspec.structs.replace(phase, amount=None)
+    return ", ".join(filter(None, [title, wait_text(without_amount, arm.expected_s)]))

@@ -24,16 +24,16 @@ def quality_of(options: argparse.Namespace) -> Request:
         raise InputError("--only-given leaves out the texts of tokendyno, and none was given. Add --text FILE.")
     texts = [QualityText(path.stem, read_prompt(path, "--text")) for path in options.text or []]
     texts += [] if options.only_given else shipped_texts()
-    asked = Quality(texts, options.context, options.positions)
-    work = reading_of(asked)
-    return Request(options.model, written_arms(options, {"A": options.a, "B": options.b}, work), work, None, asked)
+    reading = Quality(texts, options.context, options.positions)
+    work = reading_of(reading)
+    return Request(options.model, written_arms(options, {"A": options.a, "B": options.b}, work), work, None, reading)
 
 
 def add_commands(add: Add) -> None:
     """The command's options."""
-    what = "compare what two arms predict on given texts: what a speed-up costs in quality"
-    more = "What the figures mean: docs/metrics.md. A GGUF file is read dense: arms that quantize need a folder."
-    sub = add("quality", quality, what, more, json=True)
+    summary = "compare what two arms predict on given texts: what a speed-up costs in quality"
+    details = "What the figures mean: docs/metrics.md. A GGUF file is read dense: arms that quantize need a folder."
+    sub = add("quality", quality, summary, details, json=True)
     sub.add_argument("--a", default="", metavar="ARM", help=f"arm A, the reference: {ARM_HELP}")
     sub.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
     add_model(sub)

@@ -1,8 +1,8 @@
 """`tokendyno replay`: a run that is over, its texts as fast as they came; `import`: from a file into the history."""
 
 import argparse
+import contextlib
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tokendyno.backend.cli.options import Add, add_all
@@ -28,43 +28,34 @@ def replay(options: argparse.Namespace) -> int:
         )
     run = find_run(options.run, options.history)
     if run.request.traffic is None and run.request.quality is None:
-        play(run, options.speed, options.color)
+        _play(run, options.speed, options.color)
     with other_runs(options.history) as runs:
         show(run_blocks(run, options.all, runs.reading), options.color)
     return 0
 
 
-def play(
-    run: Run,
-    speed: float,
-    color: Color = "auto",
-    now: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> None:
+def _play(run: Run, speed: float, color: Color) -> None:
     """Print each part of each arm's text when it came, `speed` times as fast."""
     show([title(run.snapshot())], color)
     for arm in run.arms.values():
         rate = f", {len(arm.t_s):,} tokens in {arm.t_s[-1]:.3g} s" if arm.t_s else ""
         print()
         show([[Styled(f"Arm {arm.name}", "bold", rate)]], color)
-        begin_s, told = now(), 0
+        begin_s, printed = time.monotonic(), 0
         for at_s, characters in arm.pace:
-            sleep(max(0.0, begin_s + at_s / speed - now()))
-            print(without_controls(arm.text[told:characters]), end="", flush=True)
-            told = characters
-        print(without_controls(arm.text[told:]), flush=True)
+            time.sleep(max(0.0, begin_s + at_s / speed - time.monotonic()))
+            print(without_controls(arm.text[printed:characters]), end="", flush=True)
+            printed = characters
+        print(without_controls(arm.text[printed:]), flush=True)
     print()
 
 
 def import_file(options: argparse.Namespace) -> int:
     """Take a run from a file into the history; prints its id."""
-    store = Store(options.history)
-    try:
+    with contextlib.closing(Store(options.history)) as store:
         print(import_run(Path(options.file).expanduser(), store))
         if store.trouble:
             raise InputError(store.trouble)
-    finally:
-        store.close()
     say(f"Imported into {options.history}, and marked as imported.")
     return 0
 
@@ -76,7 +67,7 @@ def add_commands(add: Add) -> None:
     sub.add_argument("--speed", type=float, default=1.0, metavar="X", help="so many times as fast")
     add_all(sub)
     add_history(sub)
-    more = f"A file that is damaged, newer, or unpacks to more than {RECORDING_BYTES >> 20} MiB is refused."
-    taken = add("import", import_file, "take a run from a file into the history, marked as imported", more)
-    taken.add_argument("file", metavar="FILE", help="what `tokendyno export --run` wrote")
-    add_history(taken)
+    details = f"A file that is damaged, newer, or unpacks to more than {RECORDING_BYTES >> 20} MiB is refused."
+    sub = add("import", import_file, "take a run from a file into the history, marked as imported", details)
+    sub.add_argument("file", metavar="FILE", help="what `tokendyno export --run` wrote")
+    add_history(sub)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tokendyno.backend.ablation.courses import ID
 from tokendyno.backend.ablation.kinds import course_of_journal
-from tokendyno.backend.cli.files import check_folder, check_writable, write_json, write_text
+from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable, write_json, write_text
 from tokendyno.backend.cli.options import Add, add_all, add_models_dir
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.run_table import run_blocks
@@ -29,9 +29,10 @@ JOURNAL = ".jsonl"
 
 def report(options: argparse.Namespace) -> int:
     """Write what was asked for; a table where nothing was."""
-    targets = ((options.html, "--html"), (options.csv, "--csv"), (options.json, "--json"), (options.code, "--code"))
-    for target, option in targets:
+    targets = {"--html": options.html, "--csv": options.csv, "--json": options.json, "--code": options.code}
+    for option, target in targets.items():
         check_writable(target, option)
+    check_distinct(targets)
     check_folder(options.models_dir)
     journal = _journal(options.run, options.history)
     if journal is not None:
@@ -50,26 +51,26 @@ def _report_of_run(options: argparse.Namespace, run: Run, others: RunLog) -> int
     if options.csv is not None:
         write_text(options.csv, series_csv(run), "--csv")
     if options.json is not None:
-        gate = gate_of(run.snapshot(), others.reading)
-        write_json(options.json, document(run, gate))
+        write_json(options.json, document(run, gate_of(run.snapshot(), others.reading)))
     if options.code is not None:
         if not (code := code_file(run.snapshot())):
             raise InputError("No code was generated in this run: no arm of it was compiled by Inductor and proved.")
         write_text(options.code, code, "--code")
-    written = [name for name in (options.html, options.csv, options.json, options.code) if name is not None]
-    if not written:
-        show(run_blocks(run, options.all, others.reading), options.color)
-    else:
+    written = [target for target in (options.html, options.csv, options.json, options.code) if target is not None]
+    if written:
         say(f"Wrote {', '.join(written)}.")
+    else:
+        show(run_blocks(run, options.all, others.reading), options.color)
     return 0
 
 
 def _journal(what: str, history: Path) -> Path | None:
-    """The journal that is meant: a file, or one of the page's by its id; None: a run is."""
-    named, kept = Path(what).expanduser(), ablation_folder(history) / f"{what}{JOURNAL}"
-    if named.suffix == JOURNAL:
-        return named
-    return kept if ID.fullmatch(what) and kept.is_file() else None
+    """The journal that `what` names: a file, or one of the page's by its id; None where it names a run."""
+    path = Path(what).expanduser()
+    if path.suffix == JOURNAL:
+        return path
+    path = ablation_folder(history) / f"{what}{JOURNAL}"
+    return path if ID.fullmatch(what) and path.is_file() else None
 
 
 def _report_of_journal(options: argparse.Namespace, journal: Path) -> int:
@@ -86,8 +87,8 @@ def _report_of_journal(options: argparse.Namespace, journal: Path) -> int:
 
 def add_commands(add: Add) -> None:
     """The command and its options."""
-    more = "An arm's script that this machine cannot write is replaced by the line that writes it where it ran."
-    sub = add("report", report, "a run that is over as a table, an HTML file, CSV or JSON", more, json=True)
+    details = "An arm's script that this machine cannot write is replaced by the line that writes it where it ran."
+    sub = add("report", report, "a run that is over as a table, an HTML file, CSV or JSON", details, json=True)
     sub.add_argument(
         "run",
         metavar="RUN",

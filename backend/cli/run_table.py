@@ -6,10 +6,11 @@ from msgspec.structs import astuple
 
 from tokendyno.backend.cli.terminal import Block, Cell, Column, Line, Row, Styled, Table
 from tokendyno.backend.evidence import Status
-from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations import defaults
 from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.quality import FindReading, gate_of, readings, whole_reading
 from tokendyno.backend.runs.records import Created
+from tokendyno.backend.runs.row import choices_text
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import seconds_text
@@ -32,11 +33,12 @@ BESIDE = 100
 
 
 def no_reading(run: Created) -> None:
-    """Where no other runs are known."""
+    """Find none: no other runs are known."""
 
 
 def run_blocks(run: Run, everything: bool = False, find: FindReading = no_reading) -> list[Block]:
-    """A run of any kind as it is now. `everything`: all figures, texts and rows. `find`: a reading."""
+    """A run of any kind as it is now. `everything`: all figures, texts and rows; `find`: looks for a reading of texts
+    by the same arms."""
     now = run.snapshot()
     if now.request.quality is not None:
         return _quality_blocks(now, everything)
@@ -54,7 +56,7 @@ def run_blocks(run: Run, everything: bool = False, find: FindReading = no_readin
             verdict.pays,
             verdict.unasked,
         ),
-        _main_figures(now),
+        _figures(now, [[*arm_tiles(now, name), _steps_tile(now, name)] for name in now.arms], differences(now)),
         _figures(now, [step_tiles(step_text(now, name)) for name in now.arms]),
         _figures(now, [detail_rows(now, name) for name in now.arms]) if everything else [],
         _texts(now, everything) if now.unit == "token" else [],
@@ -68,9 +70,7 @@ def title(run: Snapshot) -> list[Line]:
     created = run.created
     gpu = next((value for name, value in created.machine.items() if name[:3] == "gpu" and name[3:].isdecimal()), None)
     lines = [f"{created.model_label} on {gpu or created.machine.get('cpu', 'this machine')}", whole_note(created)]
-    for arm in created.request.arms:
-        asked = ", ".join(f"{axis}={choice}" for axis, choice in arm.choices.items()) or "defaults"
-        lines.append(f"{arm.name}: {asked}")
+    lines += [f"{arm.name}: {choices_text(arm.choices)}" for arm in created.request.arms]
     return [line for line in lines if line]
 
 
@@ -88,30 +88,27 @@ def _verdict(sentence: str, *below: str) -> Block:
 # --- figures --------------------------------------------------------------------------------------
 
 
-def _main_figures(run: Snapshot) -> Block:
-    label = "Tokens" if run.unit == "token" else "Forward passes"
-    figures = [[*arm_tiles(run, name), Tile("steps", label, str(len(arm.t_s)), "")] for name, arm in run.arms.items()]
-    return _figures(run, figures, differences(run))
+def _steps_tile(run: Snapshot, name: str) -> Tile:
+    return Tile("steps", "Tokens" if run.unit == "token" else "Forward passes", str(len(run.arms[name].t_s)), "")
 
 
-def _figures(
-    run: Snapshot, figures: Sequence[Sequence[Tile]], against: Mapping[str, Difference] | None = None
-) -> Block:
-    """A line for each figure, a column for each arm. What notes have in common stands beside them."""
-    arms, known = list(run.arms), [{tile.key: tile for tile in found} for found in figures]
-    labels = {tile.key: tile.label for found in figures for tile in found}
+def _figures(run: Snapshot, figures: Sequence[Sequence[Tile]], deltas: Mapping[str, Difference] | None = None) -> Block:
+    """A line for each figure, a column for each arm. A note that all arms share stands beside them, others below.
+    `figures`: of each arm; `deltas`: between the arms, by key of the figure."""
+    arms, by_key = list(run.arms), [{tile.key: tile for tile in tiles} for tiles in figures]
+    labels = {tile.key: tile.label for tiles in figures for tile in tiles}
     rows: list[Row] = []
     for key, label in labels.items():
-        shown = [found.get(key, Tile(key, label, "n/a", "")) for found in known]
-        values: list[Cell] = [f"{tile.value} {tile.unit}".strip() for tile in shown]
-        said = (against or {}).get(key)
-        if said is not None and said.better in arms:
-            best = arms.index(said.better)
+        row_tiles = [tiles.get(key, Tile(key, label, "n/a", "")) for tiles in by_key]
+        values: list[Cell] = [f"{tile.value} {tile.unit}".strip() for tile in row_tiles]
+        difference = (deltas or {}).get(key)
+        if difference is not None and difference.better in arms:
+            best = arms.index(difference.better)
             values[best] = Styled(str(values[best]), "green")
-        notes = [tile.note for tile in shown]
-        common = notes[0] if len(set(notes)) == 1 else ""
-        apart = "; ".join(f"{name}: {note}" for name, note in zip(arms, notes, strict=True) if note and not common)
-        rows.append([label, *values, said.text if said else "", common, apart])
+        notes = [tile.note for tile in row_tiles]
+        shared = notes[0] if len(set(notes)) == 1 else ""
+        each = "; ".join(f"{name}: {note}" for name, note in zip(arms, notes, strict=True) if note and not shared)
+        rows.append([label, *values, difference.text if difference else "", shared, each])
     columns = [
         Column(prose=True),
         *(Column(name, right=True) for name in arms),
@@ -139,25 +136,25 @@ def _texts(run: Snapshot, everything: bool) -> Block:
 
 def _text(text: str, everything: bool) -> list[Line]:
     """A text: whole, or its beginning and how much more there is."""
-    more = 0 if everything else len(text) - MAX_TEXT
-    if more <= 0:
+    if everything or len(text) <= MAX_TEXT:
         return [text]
-    return [text[:MAX_TEXT], Styled(f"({more:,} more characters; --all shows them)", "dim")]
+    return [text[:MAX_TEXT], Styled(f"({len(text) - MAX_TEXT:,} more characters; --all shows them)", "dim")]
 
 
 def _remarks(run: Snapshot) -> Block:
     """What the worker noted, what may have disturbed the run, what the figures reveal, and the first annotations."""
-    word, said = "token" if run.unit == "token" else "pass", []
+    step, lines = "token" if run.unit == "token" else "pass", []
     for name, arm in run.arms.items():
-        summary = run.summary(name)
-        noted = arm.started.notes if arm.started else []
-        remarks = (*noted, *diagnoses(summary, run.unit), *interference_of(run, name))
-        said += [f"Arm {name}: {without_controls(text)}" for text in remarks]
-        found = annotations(arm.annotations)
-        said += [f"Arm {name}, {word} {one.token}: {without_controls(one.text)}" for one in found[:_MAX_ANNOTATIONS]]
-        if len(found) > _MAX_ANNOTATIONS:
-            said.append(f"Arm {name}: {len(found) - _MAX_ANNOTATIONS} more annotations in the JSON document")
-    return said
+        notes = arm.started.notes if arm.started else []
+        remarks = (*notes, *diagnoses(run.summary(name), run.unit), *interference_of(run, name))
+        lines += [f"Arm {name}: {without_controls(remark)}" for remark in remarks]
+        marks = annotations(arm.annotations)
+        lines += [
+            f"Arm {name}, {step} {mark.token}: {without_controls(mark.text)}" for mark in marks[:_MAX_ANNOTATIONS]
+        ]
+        if len(marks) > _MAX_ANNOTATIONS:
+            lines.append(f"Arm {name}: {len(marks) - _MAX_ANNOTATIONS} more annotations in the JSON document")
+    return lines
 
 
 # --- ledgers --------------------------------------------------------------------------------------
@@ -180,42 +177,38 @@ def _ledgers(run: Snapshot, everything: bool) -> Block:
     digest = ledger_digest(arms)
     if digest is None:
         return []
-    defaults = {one.name: one.default for one in all_axes()}
-
-    def chosen(axis: str) -> bool:
-        """Whether an arm asked for something other than the default."""
-        return any(
-            r.axis == axis and r.requested != defaults.get(axis, r.requested) for rows in arms.values() for r in rows
-        )
-
-    axes = list(dict.fromkeys(row.axis for rows in arms.values() for row in rows))
-    first = [axis for axis in axes if axis in digest.shown or (len(arms) == 1 and chosen(axis))]
+    rows = [row for ledger in arms.values() for row in ledger]
+    default = defaults()
+    chosen = {row.axis for row in rows if row.requested != default.get(row.axis, row.requested)}
+    axes = list(dict.fromkeys(row.axis for row in rows))
+    first = [axis for axis in axes if axis in digest.shown or (len(arms) == 1 and axis in chosen)]
     shown = [*first, *(axis for axis in axes if axis not in first)] if everything else first
     lines: list[Line] = [f"Ledger: {digest.line}"]
     if shown:
         lines.append(_ledger_rows(arms, shown))
-    more = len(axes) - len(shown)
-    if more:
-        rest = f"{more} more rows are as planned; --all shows them."
-        lines.append(Styled(rest if more > 1 else "1 more row is as planned; --all shows it.", "dim"))
+    hidden = len(axes) - len(shown)
+    if hidden == 1:
+        lines.append(Styled("1 more row is as planned; --all shows it.", "dim"))
+    elif hidden:
+        lines.append(Styled(f"{hidden} more rows are as planned; --all shows them.", "dim"))
     return lines
 
 
 def _ledger_rows(arms: Mapping[str, Sequence[LedgerRow]], axes: Sequence[str]) -> Table:
-    steps_heading = "requested -> planned -> effective"
-    columns = [Column("axis"), Column("arm"), Column(steps_heading, prose=True), Column("status"), Column(below=True)]
-    cells: list[Row] = []
+    heading = "requested -> planned -> effective"
+    columns = [Column("axis"), Column("arm"), Column(heading, prose=True), Column("status"), Column(below=True)]
+    rows: list[Row] = []
     for axis in axes:
-        name_of_axis = axis
-        for name, rows in arms.items():
-            for row in (row for row in rows if row.axis == axis):
+        axis_cell = axis  # once, in the first row
+        for name, ledger in arms.items():
+            for row in (row for row in ledger if row.axis == axis):
                 below = "\n".join(filter(None, [row.proof, row.reason]))
-                cells.append([name_of_axis, name, steps(row), Styled(*_STATUS[row.status]), below])
-                name_of_axis = ""
-    return Table(columns, cells, indent=2)
+                rows.append([axis_cell, name, _steps(row), Styled(*_STATUS[row.status]), below])
+                axis_cell = ""
+    return Table(columns, rows, indent=2)
 
 
-def steps(row: LedgerRow) -> str:
+def _steps(row: LedgerRow) -> str:
     """What was requested, planned and found; what is the same to the end is written once."""
     if row.requested == row.planned == row.effective:
         return row.effective
@@ -256,16 +249,16 @@ _TEXT_COLUMNS = (
 def _quality_blocks(run: Snapshot, everything: bool) -> list[Block]:
     """A row for each text and one for all; the verdict goes by tolerances, beside what a token takes in each arm."""
     whole, limits = whole_reading(run), tolerances(run)
-    found = [*readings(run), *([whole] if whole else [])] if len(run.arms) > 1 else []
+    rows = [*readings(run), *([whole] if whole else [])] if len(run.arms) > 1 else []
     means = {name: run.summary(name).latency_mean_s for name in run.arms}
-    said = ", ".join(f"{name} {' '.join(seconds_text(mean_s))}" for name, mean_s in means.items() if mean_s)
+    times = ", ".join(f"{name} {' '.join(seconds_text(mean_s))}" for name, mean_s in means.items() if mean_s)
     basis = [
         f"Tolerances: {limits}." if limits else "",
-        f"Time per token when they generate (mean, one run): {said}." if said else "",
+        f"Time per token when they generate (mean, one run): {times}." if times else "",
     ]
     return [
         title(run),
         _verdict(quality_sentence(run), " ".join(filter(None, basis)), unasked_sentence(run)),
-        [Table(_TEXT_COLUMNS, [astuple(reading_row(one.name, one)) for one in found])] if found else [],
+        [Table(_TEXT_COLUMNS, [astuple(reading_row(reading.name, reading)) for reading in rows])] if rows else [],
         _ledgers(run, everything),
     ]

@@ -7,15 +7,15 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from tokendyno.backend.cli.commands import bench_of, submitted
 from tokendyno.backend.cli.files import check_folder, check_writable, give
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import ARM_HELP, NO_CHOICE, Add, add_repeats, add_workload, request_of
-from tokendyno.backend.cli.progress import close, follow, say, say_notes
-from tokendyno.backend.cli.stored import add_history_option, history_of
+from tokendyno.backend.cli.progress import follow, say
+from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.cli.terminal import Block, Cell, Column, Styled, Table
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.bench import Bench
-from tokendyno.backend.executors import open_bench
 from tokendyno.backend.messages import CompiledGraph
 from tokendyno.backend.runs.records import Unit
 from tokendyno.backend.runs.run import Run
@@ -78,31 +78,29 @@ def start(options: argparse.Namespace) -> int:
     """Run each arm by itself, in a new process; one that compiles first with an empty cache, then with a full one."""
     check_writable(options.json)
     check_folder(options.models_dir)
-    asked = {"A": options.a} if options.b is None else {"A": options.a, "B": options.b}
-    requests = {name: request_of(options, {name: arm}) for name, arm in asked.items()}
-    bench = open_bench(history_of(options), options.models_dir, executor="cold")
+    arms = {"A": options.a} if options.b is None else {"A": options.a, "B": options.b}
+    requests = {name: request_of(options, {name: arm}) for name, arm in arms.items()}
     rows: list[Row] = []
-    try:
-        say_notes(bench)
+    stopped = False
+    failure: CommandFailed | None = None
+    with bench_of(options, executor="cold") as bench:
+        for request in requests.values():
+            bench.admitted(request)  # what is refused is said before anything is measured
         bench.start()
-        for name, request in requests.items():
-            for label, variant in _variants(name, request):
-                say(f"{label}:")
-                run = _carried_out(bench, variant)
-                end = run.arms[name].finished
-                if label.endswith("cached") and end and end.compiled and end.compiled.misses:
-                    run = _carried_out(bench, variant)  # the first one filled the cache
-                now = run.snapshot()
-                found = start_of(now.arms[name], alone=True)
-                if run.status == "cancelled":
-                    return STOPPED
-                if run.status != "done" or found is None:
-                    raise CommandFailed(run.message, BAD_INPUT if run.bad_input else FAILED)
-                rows.append(Row(label, run, Started(found, now.summary(name))))
+        try:
+            for name, request in requests.items():
+                for label, variant in _variants(name, request):
+                    say(f"{label}:")
+                    rows.append(_row(bench, label, name, variant))
+        except KeyboardInterrupt:
+            stopped = True
+        except CommandFailed as error:
+            failure = error
+    if rows:  # also those that were measured before an arm failed, or Ctrl-C came
         give(options, _blocks(rows), _document(rows))
-        return OK
-    finally:
-        close(bench)
+    if failure is not None:
+        raise failure
+    return STOPPED if stopped else OK
 
 
 def _variants(name: str, request: Request) -> Iterator[tuple[str, Request]]:
@@ -115,28 +113,42 @@ def _variants(name: str, request: Request) -> Iterator[tuple[str, Request]]:
     yield f"{name}, cached", request
 
 
+def _row(bench: Bench, label: str, name: str, request: Request) -> Row:
+    """Measure the start of an arm. CommandFailed where its run failed."""
+    run = _carried_out(bench, request)
+    end = run.arms[name].finished
+    if label.endswith("cached") and end and end.compiled and end.compiled.misses:
+        run = _carried_out(bench, request)  # the first one filled the cache
+    now = run.snapshot()
+    start = start_of(now.arms[name], alone=True)
+    if run.status != "done" or start is None:
+        raise CommandFailed(run.message, BAD_INPUT if run.bad_input else FAILED)
+    return Row(label, run, Started(start, now.summary(name)))
+
+
 def _carried_out(bench: Bench, request: Request) -> Run:
-    run = bench.runs.get(bench.submit(request, fresh=True))
-    assert run is not None
-    follow(bench, run)
+    """A run in a new process, which has ended."""
+    run = submitted(bench, request, fresh=True)
+    if follow(bench, run):
+        raise KeyboardInterrupt
     return run
 
 
 def _blocks(rows: list[Row]) -> list[Block]:
     """A line for each span, a column for each arm; then when waiting pays."""
-    created = rows[0].run.created
+    first, created = rows[0], rows[0].run.created
     starts, summaries = [row.started.start for row in rows], [row.started.summary for row in rows]
-    spans = [span for span in TITLES if any(span in found.spans_s for found in starts)]
     lines: list[Sequence[Cell]] = [
-        [TITLES[span], *(_seconds(found.spans_s.get(span)) for found in starts)] for span in spans
+        [title, *(_seconds(start.spans_s.get(span)) for start in starts)]
+        for span, title in TITLES.items()
+        if any(span in start.spans_s for start in starts)
     ]
     step = "token" if created.unit == "token" else "forward pass"
-    lines.append(["To the first token", *(Styled(_seconds(found.total_s), "bold") for found in starts)])
+    lines.append(["To the first token", *(Styled(_seconds(start.total_s), "bold") for start in starts)])
     lines.append([f"Then, per {step}", *(_seconds(summary.latency_mean_s) for summary in summaries)])
     columns = [Column(prose=True), *(Column(row.label, right=True) for row in rows)]
     tokens = created.request.workload.max_new_tokens
-    first = rows[0]
-    said = [
+    standings = [
         standing(first.label, first.started, row.label, row.started, created.unit, tokens)
         for row in rows[1:]
         if row.run.arms.keys() != first.run.arms.keys()  # an arm that is cold runs as fast as it does later
@@ -145,7 +157,7 @@ def _blocks(rows: list[Row]) -> list[Block]:
     return [
         [f"{created.model_label}, from process to first token"],
         [Table(columns, lines)],
-        [*notes, *filter(None, said)],
+        [*notes, *filter(None, standings)],
     ]
 
 
@@ -162,23 +174,24 @@ def _document(rows: list[Row]) -> StartDocument:
                 label,
                 run.created.request.arms[0].choices,
                 run.id,
-                found.total_s,
-                found.spans_s,
+                start.total_s,
+                start.spans_s,
                 summary.latency_mean_s,
-                origin(found.compiled),
-                found.cached,
+                origin(start.compiled),
+                start.cached,
                 pays.get(label),
-                found.before,
-                found.compiled.graphs if found.compiled else [],
+                start.before,
+                start.compiled.graphs if start.compiled else [],
             )
-            for label, run, (found, summary) in rows
+            for label, run, (start, summary) in rows
         ],
     )
 
 
-def _origins(found: Start) -> str:
-    files = cache_text(found) and f"files {cache_text(found)}"
-    return "; ".join(filter(None, [before_text(found), files, origin(found.compiled)]))
+def _origins(start: Start) -> str:
+    """What had been done before, and where files and compiled graphs came from."""
+    files = cache_text(start) and f"files {cache_text(start)}"
+    return "; ".join(filter(None, [before_text(start), files, origin(start.compiled)]))
 
 
 def _seconds(seconds: float | None) -> str:

@@ -18,8 +18,6 @@ from tokendyno.backend.runs.run import Run, folded
 from tokendyno.backend.runs.store import Store
 
 WHAT = f"the id of a run, the name of a recording that comes with tokendyno, or a {ENDING} file"
-
-
 HISTORY_HELP = "the history of runs (TOKENDYNO_HISTORY; default: that of the page)"
 
 
@@ -29,10 +27,10 @@ def add_history(sub: argparse.ArgumentParser) -> None:
 
 
 def add_history_option(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
-    """The options of a command that runs something; hidden: its help says nothing of them."""
-    which = sub.add_mutually_exclusive_group()
-    which.add_argument("--history", type=Path, metavar="FILE", help=argparse.SUPPRESS if hidden else HISTORY_HELP)
-    which.add_argument("--no-history", action="store_true", help=argparse.SUPPRESS if hidden else "do not keep the run")
+    """The options of a command that runs something. `hidden`: the help does not list them."""
+    group = sub.add_mutually_exclusive_group()
+    group.add_argument("--history", type=Path, metavar="FILE", help=argparse.SUPPRESS if hidden else HISTORY_HELP)
+    group.add_argument("--no-history", action="store_true", help=argparse.SUPPRESS if hidden else "do not keep the run")
 
 
 def default_file() -> Path:
@@ -41,8 +39,9 @@ def default_file() -> Path:
 
 
 def history_of(options: argparse.Namespace) -> Path | None:
-    """The file; None for none. One that was not named and cannot be written is no reason not to run: it is said."""
-    if getattr(options, "no_history", False):
+    """The file in which a command keeps its runs (None: nowhere). If that of the page cannot be written, it says so and
+    runs all the same."""
+    if options.no_history:
         return None
     if options.history is not None:
         return Path(options.history).expanduser()
@@ -69,7 +68,7 @@ def find_records(what: str, history: Path) -> list[Record]:
 
 
 def find_run(what: str, history: Path) -> Run:
-    """The same, folded. InputError if it has not ended."""
+    """A run from its records. InputError if there is none, or it has not ended."""
     run = folded(find_records(what, history))
     if not run.ended:
         raise InputError("This run has not ended. Wait for its end, or stop it.")
@@ -79,11 +78,8 @@ def find_run(what: str, history: Path) -> Run:
 @contextlib.contextmanager
 def other_runs(history: Path) -> Iterator[RunLog]:
     """The runs of a history, among which may be readings by the same arms; none where there is no history."""
-    store = Store(history if history.is_file() else None)
-    try:
+    with contextlib.closing(Store(history if history.is_file() else None)) as store:
         yield RunLog(store)
-    finally:
-        store.close()
 
 
 def _stored(run_id: str, history: Path) -> list[Record]:
@@ -93,8 +89,5 @@ def _stored(run_id: str, history: Path) -> list[Record]:
         return []
     except OSError:
         pass  # the store says why
-    store = Store(history)
-    try:
+    with contextlib.closing(Store(history)) as store:
         return store.read(run_id)
-    finally:
-        store.close()

@@ -18,35 +18,36 @@ def tell(options: argparse.Namespace) -> int:
     if options.name:
         show(story_blocks(story(options.name)), options.color)
         return 0
-    rows: list[Row] = [[Styled(one.name, "bold"), one.title] for one in stories()]
+    rows: list[Row] = [[Styled(page.name, "bold"), page.title] for page in stories()]
     show([[Table([Column(), Column(prose=True)], rows)]], options.color)
     return 0
 
 
-def story_blocks(told: Story) -> list[Block]:
+def story_blocks(page: Story) -> list[Block]:
     """The text, the claim with what was measured of it, what was found, the recordings, and how to run it here."""
-    run, here = find_run(told.recording, default_file()), told.here
-    measured = [f"Measured ({one.title}): {one.word}. {one.sentence}" for one in measured_of(told.claims)]
+    history = default_file()
+    run = find_run(page.recording, history)
+    measured = [f"Measured ({claim.title}): {claim.word}. {claim.sentence}" for claim in measured_of(page.claims)]
     recorded = [f"Recorded: {line_of(run.snapshot(), no_reading)}", *filter(None, [whole_note(run.created)])]
     also = [
         [
-            f"Also recorded: {one.shows}. {line_of(find_run(one.recording, default_file()).snapshot(), no_reading)}",
-            Verbatim(f"  tokendyno replay {one.recording}"),
+            f"Also recorded: {other.shows}. {line_of(find_run(other.recording, history).snapshot(), no_reading)}",
+            Verbatim(f"  tokendyno replay {other.recording}"),
         ]
-        for one in told.also
+        for other in page.also
     ]
     return [
-        [Styled(told.title, "bold")],
-        *([paragraph.replace("`", "")] for paragraph in told.text),
-        [f"Claim: {told.claim} ({told.source})", *measured],
-        [told.found],
-        [*recorded, Verbatim(f"  tokendyno replay {told.recording}")],
+        [Styled(page.title, "bold")],
+        *([paragraph.replace("`", "")] for paragraph in page.text),
+        [f"Claim: {page.claim} ({page.source})", *measured],
+        [page.found],
+        [*recorded, Verbatim(f"  tokendyno replay {page.recording}")],
         *also,
-        [f"Run it here: {here.note}", Verbatim(f"  {shlex.join(command_here(here))}")],
+        [f"Run it here: {page.here.note}", Verbatim(f"  {shlex.join(_command(page.here))}")],
     ]
 
 
-def command_here(here: Here) -> list[str]:
+def _command(here: Here) -> list[str]:
     """What is typed to run a story's arms."""
     arms = [*(["--a", here.a] if here.a else []), "--b", here.b]
     if here.page == "batching":

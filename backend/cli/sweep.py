@@ -10,20 +10,21 @@ from tokendyno.backend.ablation.journal import Heading
 from tokendyno.backend.ablation.kinds import Sweep
 from tokendyno.backend.ablation.sweep import MAX_POINTS, SIZES, PointResult, SweepDocument, require_readings, traffic_of
 from tokendyno.backend.ablation.sweep_view import sweep_table
-from tokendyno.backend.cli.files import check_writable, give, write_text
+from tokendyno.backend.cli.files import check_distinct, check_writable, give, write_text
 from tokendyno.backend.cli.options import Add, add_arm, workload
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
 from tokendyno.backend.cli.trials import (
     Ended,
     add_trial_options,
-    bench_of,
     check_options,
     command_id,
     measured,
     trial_arm,
+    trial_bench,
 )
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.runs.row import choices_text
 from tokendyno.backend.traffic.presets import traffic_preset, traffic_presets
 
 PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
@@ -34,6 +35,7 @@ def sweep(options: argparse.Namespace) -> int:
     """Run every point once a round, and show each with its interval."""
     check_options(options)
     check_writable(options.csv, "--csv")
+    check_distinct({"--json": options.json, "--csv": options.csv, "--journal": options.journal})
     document, ended = swept(options)
     give(options, sweep_blocks(document), document)
     if options.csv:
@@ -45,7 +47,7 @@ def swept(options: argparse.Namespace) -> tuple[SweepDocument, Ended]:
     """Carry the trials out: what they came to, and how they ended."""
     work = workload(options)
     arm = trial_arm(options, options.arm, work)
-    over = dict[str, str]()
+    over: dict[str, str] = {}
     for name, values in map(_over, options.over):
         if name in over:
             raise InputError(f"--over names {name} twice. Give all of its values at once: {name}=VALUE,VALUE.")
@@ -54,7 +56,7 @@ def swept(options: argparse.Namespace) -> tuple[SweepDocument, Ended]:
     if traffic and replace(work, seed=0, repeats=1, ignore_eos=False) != PROMPT:
         raise InputError("Many requests have prompts of their own. Leave out the options of a prompt but --seed.")
     heading = Heading(options.model, arm, [*over.items()], ["sweep"], work, traffic=traffic)
-    with bench_of(options) as bench:
+    with trial_bench(options) as bench:
         course = Sweep(bench, command_id(), heading.begun(bench.machine()), None)
         if options.quality:
             require_readings(course.every, traffic)
@@ -63,6 +65,7 @@ def swept(options: argparse.Namespace) -> tuple[SweepDocument, Ended]:
 
 
 def _over(text: str) -> tuple[str, str]:
+    """Name and values of one --over."""
     name, sign, values = (part.strip() for part in text.partition("="))
     if not (name and sign and values):
         raise InputError(
@@ -74,25 +77,26 @@ def _over(text: str) -> tuple[str, str]:
 # --- what is shown --------------------------------------------------------------------------------
 
 
-def sweep_blocks(found: SweepDocument) -> list[Block]:
+def sweep_blocks(document: SweepDocument) -> list[Block]:
     """A line for each point."""
-    trials = min((point.trials for point in found.points if not point.refused), default=0)
-    arm = ", ".join(f"{axis}={choice}" for axis, choice in found.arm.items()) or "defaults"
-    kls = [point.quality.kl_nats if point.quality else None for point in found.points]
-    head, *rows = sweep_table(found.points, found.over, kls if any(kl is not None for kl in kls) else None)
-    settings, figures = head[: len(found.over)], head[len(found.over) : -1]
+    points, over = document.points, document.over
+    trials = min((point.trials for point in points if not point.refused), default=0)
+    kls = [point.quality.kl_nats if point.quality else None for point in points]
+    head, *rows = sweep_table(points, over, kls if any(kl is not None for kl in kls) else None)
+    settings, figures = head[: len(over)], head[len(over) : -1]
     columns = [
         *map(Column, settings),
         *(Column(name, right=True, optional=name in ("First token", "Memory")) for name in figures),
         Column(below=True),
     ]
-    headline = sweep_headline(found.points)
+    headline = sweep_headline(points)
+    traffic = [f"Traffic: {traffic_preset(document.traffic).title}, but for what varies"] if document.traffic else []
     return [
         [
             *([Styled(headline, "bold")] if headline else []),
-            f"{found.model_label}: sweep, {trials} of {found.rounds} rounds",
-            f"Arm: {arm}",
-            *([f"Traffic: {traffic_preset(found.traffic).title}, but for what varies"] if found.traffic else []),
+            f"{document.model_label}: sweep, {trials} of {document.rounds} rounds",
+            f"Arm: {choices_text(document.arm)}",
+            *traffic,
         ],
         [Table(columns, rows)],
     ]
@@ -103,12 +107,12 @@ COSTS = ("kl_nats", "top1_agreement", "perplexity_ratio")
 """Columns of the CSV, behind what was varied: fields of a point, and of its quality. What was not measured is empty."""
 
 
-def csv_text(found: SweepDocument) -> str:
+def csv_text(document: SweepDocument) -> str:
     """The points as CSV."""
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    lines.writerow([*found.over, *FIGURES, *COSTS])
-    for point in found.points:
+    lines.writerow([*document.over, *FIGURES, *COSTS])
+    for point in document.points:
         values = [getattr(point, name) for name in FIGURES]
         values += [getattr(point.quality, name, None) for name in COSTS]
         lines.writerow([*point.settings.values(), *("" if value is None else value for value in values)])

@@ -23,13 +23,13 @@ LEAST_PROSE = 16
 """A column of prose folds no narrower than this."""
 
 LEAST_NAMES = 12
-"""Nor a column of names, which are broken anywhere; where they do not suffice, nor one of prose."""
+"""Nor a column of names, which are broken anywhere; where even that is too wide, nor one of prose."""
 
 WIPE = "\r\x1b[K"
 
 
 class Styled(NamedTuple):
-    """A text in a style of rich, such as `bold green`, and what follows it without one."""
+    """A text in a style of rich, such as `bold green`, and `rest`, which follows it without one."""
 
     text: str
     style: str
@@ -44,9 +44,10 @@ class Verbatim(str):
 class Column:
     """A column of a table.
 
+    prose        its cells are folded between words; others are names, which fold last and anywhere
     below        its cells are remarks: each stands under its row, indented, over the whole width
-    below_under  they do so on terminals with fewer columns than that
-    optional     on a narrow terminal the table may do without it
+    below_under  they do so on terminals with fewer columns than this
+    optional     left out first on a narrow terminal
     """
 
     heading: str = ""
@@ -78,8 +79,8 @@ def console_of(stream: TextIO | None, color: Color = "auto") -> "Console":
     """The console behind a stream; `auto` colours terminals only, and none with NO_COLOR (https://no-color.org)."""
     from rich.console import Console
 
-    plain = color == "never" or (color == "auto" and os.environ.get("NO_COLOR"))
-    system: Literal["standard", "auto"] | None = None if plain else "standard" if color == "always" else "auto"
+    colorless = color == "never" or (color == "auto" and os.environ.get("NO_COLOR"))
+    system: Literal["standard", "auto"] | None = None if colorless else "standard" if color == "always" else "auto"
     console = Console(
         file=stream,
         color_system=system,
@@ -114,7 +115,7 @@ def drawn(blocks: Iterable[Block], console: "Console") -> str:
 
 
 def _trimmed(line: str) -> str:
-    """A line without the blanks at its end: of the words it was folded between, of a cell."""
+    """A line without the blanks at its end, which folding between words and padding a cell leave."""
     end = "\x1b[0m" if line.endswith("\x1b[0m") else ""
     return line.removesuffix(end).rstrip(" ") + end
 
@@ -127,7 +128,8 @@ def show(blocks: Iterable[Block], color: Color = "auto") -> None:
 
 
 def _segments(table: Table, console: "Console") -> Iterator["Segment"]:
-    """The lines of a table, each remark under its row. Rows carry their number, by which their lines are found."""
+    """The lines of a table, each remark under its row. The style of a row carries its number, by which its lines are
+    found."""
     from rich.cells import cell_len
     from rich.segment import Segment
     from rich.style import Style
@@ -136,46 +138,48 @@ def _segments(table: Table, console: "Console") -> Iterator["Segment"]:
 
     room = console.width - table.indent
     below = {i for i, column in enumerate(table.columns) if column.below or console.width < column.below_under}
-    inside = [i for i in range(len(table.columns)) if i not in below]
+    beside = [i for i in range(len(table.columns)) if i not in below]
 
     def text_of(cell: Cell) -> Text:
         return Text(cell.text, cell.style) if isinstance(cell, Styled) else Text(cell)
 
-    texts = {i: [text_of(row[i]) for row in table.rows] for i in inside}
-    cells = {i: max((cell_len(text.plain) for text in texts[i]), default=0) for i in inside}
-    kept, widths = _fitting(table, cells, room)
-    named = any(table.columns[i].heading for i in kept)
-    grid = Grid(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_header=named)
-    for i in kept:
+    texts = {i: [text_of(row[i]) for row in table.rows] for i in beside}
+    cells = {i: max((cell_len(text.plain) for text in texts[i]), default=0) for i in beside}
+    shown, widths = _fitting(table, cells, room)
+    headed = any(table.columns[i].heading for i in shown)
+    grid = Grid(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_header=headed)
+    for i in shown:
         column = table.columns[i]
         justify: Literal["right", "left"] = "right" if column.right else "left"
         grid.add_column(column.heading, justify=justify, width=widths[i], overflow="fold")
     for number in range(len(table.rows)):
-        grid.add_row(*(texts[i][number] for i in kept), style=Style(meta={"row": number}))
+        grid.add_row(*(texts[i][number] for i in shown), style=Style(meta={"row": number}))
 
     def row_of(line: list[Segment]) -> int:
+        """The number of the row that a line belongs to; -1: the headings."""
         return next((s.style.meta["row"] for s in line if s.style and "row" in s.style.meta), -1)
 
     margin = Segment(" " * table.indent)
-    lines = console.render_lines(grid, console.options.update(width=room), pad=False) if kept else []
-    for number, found in groupby(lines, row_of):
-        for line in found:
+    lines = console.render_lines(grid, console.options.update(width=room), pad=False) if shown else []
+    for number, row_lines in groupby(lines, row_of):
+        for line in row_lines:
             yield from (margin, *line, Segment.line())
         for remark in (table.rows[number][i] for i in sorted(below) if number >= 0):
             assert isinstance(remark, str)
             folded = console.render_lines(remark, console.options.update(width=room - 4), pad=False)
             for line in folded if remark else ():
                 yield from (margin, Segment(" " * 4), *line, Segment.line())
-    missing = [table.columns[i].heading for i in inside if i not in kept and table.columns[i].heading]
-    if missing:
-        yield from console.render(f"Left out at {console.width} columns: {', '.join(missing)}.")
+    left_out = [table.columns[i].heading for i in beside if i not in shown and table.columns[i].heading]
+    if left_out:
+        yield from console.render(f"Left out at {console.width} columns: {', '.join(left_out)}.")
 
 
 def _fitting(table: Table, cells: dict[int, int], room: int) -> tuple[list[int], dict[int, int | None]]:
-    """Which columns are shown, and how wide each is; None: as rich folds it. `cells`: columns that their cells take."""
+    """Which columns are shown, and how wide each is (None: as rich folds it). `cells`: how wide the cells of each
+    are without folds; `room`: how wide the table may be."""
     from rich.cells import cell_len
 
-    columns, kept = table.columns, [*cells]
+    columns, shown = table.columns, [*cells]
     words = {i: max(map(cell_len, columns[i].heading.split()), default=0) for i in cells}
     whole = {i: max(width, cell_len(columns[i].heading)) for i, width in cells.items()}
     names_fold = all_fold = False
@@ -187,18 +191,18 @@ def _fitting(table: Table, cells: dict[int, int], room: int) -> tuple[list[int],
         return max(min(cells[i], narrowest), words[i])
 
     def over(width: Callable[[int], int]) -> bool:
-        return sum(map(width, kept)) + GAP * (len(kept) - 1) > room
+        return sum(map(width, shown)) + GAP * (len(shown) - 1) > room
 
-    while over(least) and len(kept) > 1:
-        spare = [i for i in kept if columns[i].optional]
-        if spare or all_fold:
-            kept.remove((spare or kept)[-1])
+    while over(least) and len(shown) > 1:
+        optional = [i for i in shown if columns[i].optional]
+        if optional or all_fold:
+            shown.remove((optional or shown)[-1])
         else:
             names_fold, all_fold = True, names_fold
     if not over(whole.__getitem__):
-        return kept, {i: whole[i] for i in kept}
-    folding = {i for i in kept if not columns[i].right and (all_fold or columns[i].prose != names_fold)}
-    return kept, {i: None if i in folding else least(i) for i in kept}
+        return shown, {i: whole[i] for i in shown}
+    folding = {i for i in shown if not columns[i].right and (all_fold or columns[i].prose != names_fold)}
+    return shown, {i: None if i in folding else least(i) for i in shown}
 
 
 class LiveLine:

@@ -1,9 +1,10 @@
-"""What `ablate` and `sweep` share: rounds of trials, kept in a journal, until they are done or stopped."""
+"""What `ablate`, `sweep` and `advise` share: trials, kept in a journal, until they are done or stopped."""
 
 import argparse
 import contextlib
 import secrets
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -14,15 +15,15 @@ from tokendyno.backend.ablation.journal import Journal
 from tokendyno.backend.ablation.places import Place, SideBySide, Unit, gpu_places, ray_places
 from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, keep, perform, run_of
 from tokendyno.backend.arms.bundles import gave_way
-from tokendyno.backend.cli.files import check_folder, check_writable
+from tokendyno.backend.cli.commands import bench_of
+from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import add_workload, written_arms
-from tokendyno.backend.cli.progress import close, follow, say, say_notes
-from tokendyno.backend.cli.stored import add_history_option, history_of
+from tokendyno.backend.cli.progress import follow, say
+from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.config import Workload
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.executors import open_bench
 from tokendyno.backend.executors.trial_process import Done, TrialTask
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import resolve
@@ -35,7 +36,7 @@ COMMAND = "command-"
 
 
 def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) -> None:
-    """The prompt, rounds and journal. `what`: what runs once a round; `compared`: what texts compare with what."""
+    """The prompt, rounds and journal. `what` runs once a round; `compared`: what is compared on texts with what."""
     sub.add_argument(
         "--rounds",
         type=int,
@@ -76,11 +77,11 @@ def command_id() -> str:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """InputError where the document cannot be written, the folder is none, or nobody would wait for so many rounds."""
+    """InputError where the document cannot be written, there is no models folder, or nobody would wait for so many
+    rounds."""
     check_writable(options.json)
+    check_distinct({"--json": options.json, "--journal": options.journal})
     check_folder(options.models_dir)
-    if options.journal is not None and options.json and options.journal.resolve() == Path(options.json).resolve():
-        raise InputError("--json and --journal name the same file. Name another for one of them.")
     if not 1 <= options.rounds <= MAX_ROUNDS:
         raise InputError(f"--rounds is {options.rounds}; it must be from 1 to {MAX_ROUNDS}.")
 
@@ -94,7 +95,7 @@ def trial_arm(options: argparse.Namespace, text: str, work: Workload) -> dict[st
 
 
 def places_of(options: argparse.Namespace, machine: Machine) -> Sequence[Place]:
-    """Where trials run besides here; none: one after the other on this bench. InputError where that cannot be."""
+    """Where trials run beside each other; empty: one after the other on this bench. InputError where that cannot be."""
     if options.ray and options.side_by_side is not None:
         raise InputError("Give --ray or --side-by-side, not both: Ray hands GPUs out by itself.")
     if options.ray:
@@ -103,26 +104,22 @@ def places_of(options: argparse.Namespace, machine: Machine) -> Sequence[Place]:
 
 
 @contextlib.contextmanager
-def bench_of(options: argparse.Namespace) -> Iterator[Bench]:
-    """A bench that is not started yet, and is closed in any case. InputError where a model reads no texts."""
-    bench = open_bench(history_of(options), options.models_dir)
-    try:
-        say_notes(bench)
+def trial_bench(options: argparse.Namespace) -> Iterator[Bench]:
+    """A bench that is not started yet. InputError where texts are to be compared and the model predicts none."""
+    with bench_of(options) as bench:
         if options.quality and (facts := bench.facts(options.model)).kind == "encoder":
             raise InputError(f"{facts.no_tokens}: it predicts no text. Leave out --quality.")
         yield bench
-    finally:
-        close(bench)
 
 
 class Ended(NamedTuple):
-    """How trials ended. `failure`: why they ended early, "" if they did not or were stopped."""
+    """How trials ended. `failure`: why they ended early; "" where they did not, or were stopped."""
 
     code: int
     failure: str = ""
 
     def exit_code(self) -> int:
-        """To be called once everything is shown. CommandFailed says why trials ended early."""
+        """Call it once everything is shown: CommandFailed says why trials ended early."""
         if self.failure:
             raise CommandFailed(self.failure, self.code)
         return self.code
@@ -136,15 +133,16 @@ def measured(bench: Bench, options: argparse.Namespace, course: Course, together
         tasks = course.tasks(options.rounds, POSITIONS if options.quality else 0)
         _carry_out(bench, options, tasks, journal, together)
     except (Stopped, KeyboardInterrupt):
-        say(_stopped(options, journal))
+        count = len(journal.trials)
+        say(f"stopped after {count} trial{'s' * (count != 1)}. {_how_to_go_on(options)}")
         return Ended(STOPPED)
     except InputError as error:
-        code, how_to_go_on = BAD_INPUT, ""
+        code, sentence = BAD_INPUT, str(error)
         if isinstance(error, TrialFailed):
-            code, how_to_go_on = BAD_INPUT if error.bad_input else FAILED, f" {_how_to_go_on(options)}"
+            code, sentence = BAD_INPUT if error.bad_input else FAILED, f"{error} {_how_to_go_on(options)}"
         if not journal.trials:
             raise CommandFailed(str(error), code) from error
-        return Ended(code, f"{error}{how_to_go_on}")
+        return Ended(code, sentence)
     finally:
         journal.close()
     return Ended(OK)
@@ -154,37 +152,33 @@ def _carry_out(
     bench: Bench, options: argparse.Namespace, tasks: Sequence[Task], journal: Journal, together: bool
 ) -> None:
     """Carry trials out and say how each goes. Raises Stopped, and InputError where one failed."""
-
-    def watch(run: Run, what: str) -> None:
-        say(what)
-        follow(bench, run)
-
     places = places_of(options, bench.machine())
     if not places:
-        perform(bench, tasks, journal, watch)
+        perform(bench, tasks, journal, partial(watch, bench))
         return
 
-    def came(task: Task, done: Done, place: Place) -> None:
+    def finished(task: Task, done: Done, place: Place) -> None:
         run = run_of(bench, done)
         say(f"{task.what}: {run.status} ({place.name}, {done.node})")
         keep(task, run, journal, done.node)
 
-    rounds = [[*found] for _, found in groupby(tasks, key=lambda task: task.round)] if together else []
-    grouped = [found for found in rounds if found[0].round is not None]
-    alone = [[task] for task in tasks if not together or task.round is None]
-    units = [Unit([(task, task.request) for task in found]) for found in [*grouped, *alone]]
-    SideBySide(places, trial_task_of(options, bench), came, say).perform(units)
+    rounds = [[*group] for _, group in groupby(tasks, key=lambda task: task.round)] if together else []
+    grouped = [group for group in rounds if group[0].round is not None]
+    single = [[task] for task in tasks if not together or task.round is None]
+    units = [Unit([(task, task.request) for task in group]) for group in [*grouped, *single]]
+    SideBySide(places, trial_task_of(options, bench), finished, say).perform(units)
+
+
+def watch(bench: Bench, run: Run, what: str) -> None:
+    """Say what a run is, and show its progress until it has ended."""
+    say(what)
+    follow(bench, run)
 
 
 def trial_task_of(options: argparse.Namespace, bench: Bench) -> TrialTask:
     """What the tasks of a command have in common."""
     folder = str(Path(options.models_dir).resolve()) if options.models_dir else None
     return TrialTask([], folder, bench.machine().device, hardware.versions())
-
-
-def _stopped(options: argparse.Namespace, journal: Journal) -> str:
-    count = f"stopped after {len(journal.trials)} trial{'s' * (len(journal.trials) != 1)}. "
-    return count + _how_to_go_on(options)
 
 
 def _how_to_go_on(options: argparse.Namespace) -> str:

@@ -3,7 +3,7 @@
 import argparse
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tokendyno.backend.cli.advise import advised
@@ -44,16 +44,18 @@ def compare(
 ) -> RunResult:
     """Run two arms on one prompt, in pairs until they decide. `options`: those of `tokendyno compare`, such as
     `prompt`, `max_new_tokens`, `seconds`, `no_quality`. Raises InputError and RunFailed."""
-    asked = _options_of("compare", progress, options, model=model, a=a, b=b)
-    with asked as given, _carried_out(given, comparison_of(given)) as done:
+    with (
+        _parsed("compare", progress, options, model=model, a=a, b=b) as parsed,
+        _carried_out(parsed, comparison_of(parsed)) as done,
+    ):
         return _run_result(done)
 
 
 def run(model: str = DEFAULT_MODEL, arm: Arm = "", *, progress: bool = True, **options: Any) -> RunResult:
     """Run one arm on one prompt. `options`: those of `tokendyno run`. Raises InputError and RunFailed."""
     with (
-        _options_of("run", progress, options, model=model, arm=arm) as given,
-        _carried_out(given, *run_of(given)) as done,
+        _parsed("run", progress, options, model=model, arm=arm) as parsed,
+        _carried_out(parsed, *run_of(parsed)) as done,
     ):
         return _run_result(done)
 
@@ -63,8 +65,8 @@ def quality(
 ) -> QualityResult:
     """What arm B predicts otherwise than A. `options`: of `tokendyno quality`. Raises InputError and RunFailed."""
     with (
-        _options_of("quality", progress, options, model=model, a=a, b=b) as given,
-        _carried_out(given, quality_of(given)) as done,
+        _parsed("quality", progress, options, model=model, a=a, b=b) as parsed,
+        _carried_out(parsed, quality_of(parsed)) as done,
     ):
         return QualityResult(quality_document(done.run))
 
@@ -79,12 +81,10 @@ def sweep(
 ) -> SweepResult:
     """One arm over batch sizes, lengths and choices: `over={"batch_size": [1, 8]}`. `options`: those of `tokendyno
     sweep`. Raises InputError and RunFailed."""
-    with _options_of("sweep", progress, options, model=model, arm=arm, over=over) as given, _alone():
-        check_options(given)
-        document, ended = swept(given)
-        if ended.failure:
-            raise RunFailed(ended.failure)
-        if ended.code == STOPPED:
+    with _parsed("sweep", progress, options, model=model, arm=arm, over=over) as parsed, _alone():
+        check_options(parsed)
+        document, ended = swept(parsed)
+        if ended.exit_code() == STOPPED:
             raise KeyboardInterrupt
         return SweepResult(document)
 
@@ -92,45 +92,44 @@ def sweep(
 def advise(model: str = DEFAULT_MODEL, *, progress: bool = True, **options: Any) -> AdviceResult:
     """What to use: the best arm for a wish, measured. `options`: those of `tokendyno advise`, such as `wish`, `memory`
     and `budget`. Raises InputError and RunFailed."""
-    with _options_of("advise", progress, options, model=model) as given, _alone():
-        document, code, failure = advised(given)
-        if failure:
-            raise RunFailed(failure)
-        if code == STOPPED:
+    with _parsed("advise", progress, options, model=model) as parsed, _alone():
+        document, ended = advised(parsed)
+        if ended.exit_code() == STOPPED:
             raise KeyboardInterrupt
         return AdviceResult(document)
 
 
 def fit(model: str = DEFAULT_MODEL, *, progress: bool = True, **options: Any) -> FitResult:
     """What of a model fits on a GPU. `options`: those of `tokendyno fit`. Raises InputError."""
-    with _options_of("fit", progress, options, model=model) as given:
-        table, ran = fit_of(given)
-        return FitResult(fit_document(table, ran), table)
+    with _parsed("fit", progress, options, model=model) as parsed:
+        table, run = fit_of(parsed)
+        return FitResult(fit_document(table, run), table)
 
 
 def check(model: str = DEFAULT_MODEL, arm: Arm = "", *, progress: bool = True, **options: Any) -> CheckResult:
     """What the rules say of an arm, without running it. `options`: those of `tokendyno check`. Raises InputError where
     the arm cannot be understood; one that would be refused is a result."""
-    with _options_of("check", progress, options, model=model, arm=arm) as given:
-        checked, found = checked_arm(given)
-        return CheckResult(found, checked)
+    with _parsed("check", progress, options, model=model, arm=arm) as parsed:
+        checked, document = checked_arm(parsed)
+        return CheckResult(document, checked)
 
 
 @contextlib.contextmanager
-def _options_of(command: str, progress: bool, options: Mapping[str, Any], **own: Any) -> Iterator[argparse.Namespace]:
-    """The options as the command line parses them; within it, failures are exceptions of this library."""
+def _parsed(command: str, progress: bool, options: Mapping[str, Any], **named: Any) -> Iterator[argparse.Namespace]:
+    """Arguments of a function as the command line parses them: `named`, and further `options`. Within it, failures are
+    exceptions of this library."""
     parser = make_parser(command)
-    commands = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction)).choices
+    commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction)).choices
     known = {action.dest for action in commands[command]._actions} - _OF_TERMINALS
-    given = [command]
-    for name, value in {**own, **options}.items():
+    line = [command]
+    for name, value in {**named, **options}.items():
         if name not in known:
-            raise unknown(f"argument of td.{command}", name, known - own.keys())
-        given += _written(name, arm_text(value) if name in ("a", "b", "arm") else value)
+            raise unknown(f"argument of td.{command}", name, known - named.keys())
+        line += _written(name, arm_text(value) if name in ("a", "b", "arm") else value)
     token = quiet.set(not progress)
     try:
         with counts_shown():
-            yield parser.parse_args(given)
+            yield parser.parse_args(line)
     except CommandFailed as error:
         raise RunFailed(str(error)) from error
     finally:
@@ -138,7 +137,7 @@ def _options_of(command: str, progress: bool, options: Mapping[str, Any], **own:
 
 
 def _written(name: str, value: Any) -> list[str]:
-    """An argument as it is typed. Several values of an option are a list; of `over`, values by name."""
+    """An argument as it is typed. A list: several values of an option; a mapping: values by name, of `over`."""
     option = f"--{name.replace('_', '-')}"
     match value:
         case None | False:
@@ -146,17 +145,21 @@ def _written(name: str, value: Any) -> list[str]:
         case True:
             return [option]
         case Mapping():
-            every = {key: [one] if isinstance(one, str) else map(str, one) for key, one in value.items()}
-            return [f"{option}={key}={','.join(values)}" for key, values in every.items()]
+            return [f"{option}={key}={_joined(values)}" for key, values in value.items()]
         case list() | tuple():
-            return [f"{option}={one}" for one in value]
+            return [f"{option}={part}" for part in value]
         case _:
             return [f"{option}={value}"]
 
 
+def _joined(values: Any) -> str:
+    """Values of `over`: one, or several with commas between."""
+    return str(values) if isinstance(values, str) or not isinstance(values, Iterable) else ",".join(map(str, values))
+
+
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """InputError where another thread measures: both would disturb each other."""
+    """Measure within it. InputError where another thread measures: both would disturb each other."""
     if not _MEASURING.acquire(blocking=False):
         raise InputError(
             "Another thread of this process measures now, and both runs would disturb each other. Wait for it, or "
@@ -182,6 +185,6 @@ def _carried_out(
 
 
 def _run_result(done: CarriedOut) -> RunResult:
-    now = done.run.snapshot()
-    gate = gate_of(now, done.runs.reading)
-    return RunResult(document(done.run, gate), now, gate)
+    snapshot = done.run.snapshot()
+    gate = gate_of(snapshot, done.runs.reading)
+    return RunResult(document(done.run, gate), snapshot, gate)

@@ -24,6 +24,7 @@ from tokendyno.backend.library.tokens import Generated, TokenStream
 from tokendyno.backend.messages import Generate, Started
 from tokendyno.backend.models import resolve
 from tokendyno.backend.predict.lengths import cache_places
+from tokendyno.backend.runs.row import choices_text
 from tokendyno.backend.traffic import Traffic, TrafficRequest
 from tokendyno.backend.views.document import document
 from tokendyno.backend.views.ledger import LedgerRow, prompt_rows
@@ -40,8 +41,8 @@ Prompt = str | Sequence[int] | Sequence[Mapping[str, Any]] | Any
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The least seconds that a token takes here, as far as memory and arithmetic limit it. `note`: by which rates;
-    `work`: of what. None: this machine's bandwidth is not known (`tokendyno doctor --bandwidth` measures it)."""
+    """The least seconds that a token takes here, as far as memory and arithmetic limit it; None where this machine's
+    bandwidth is not known (`tokendyno doctor --bandwidth` measures it). `note`: by which rates; `work`: of what."""
 
     seconds: float | None
     note: str
@@ -79,13 +80,13 @@ def load(
     if length < 2:
         raise InputError(f"max_length is {length}; it must be 2 or more: a token of the prompt, and one of the text.")
     work = Workload(prompt_tokens=length // 2, max_new_tokens=length - length // 2)
-    asked = written_arm("A", arm_text(arm), model, work, lambda: resolve(model, folder))
-    request = Request(model, [asked], work)
-    if asked.choices.get("batching") == "continuous":  # with pages for as many of the longest texts as it takes at once
-        rows = asked.choices.get("batch_size", "auto")
+    arm_request = written_arm("A", arm_text(arm), model, work, lambda: resolve(model, folder))
+    choices, request = arm_request.choices, Request(model, [arm_request], work)
+    if choices.get("batching") == "continuous":  # with pages for as many of the longest texts as it takes at once
+        rows = choices.get("batch_size", "auto")
         at_once = USUAL_AT_ONCE if rows == "auto" else int(rows)
         traffic = Traffic([TrafficRequest(0.0, work.max_new_tokens, work.prompt_tokens)] * at_once, at_once)
-        request = Request(model, [asked], workload_of(traffic), traffic)
+        request = Request(model, [arm_request], workload_of(traffic), traffic)
     bench = open_bench(None, folder, executor="in-process")
     try:
         facts, arms = bench.admitted(request)
@@ -94,13 +95,14 @@ def load(
     finally:
         bench.close()
     if progress:
-        for verdict in (v for v in checked.verdicts if v.level != "ok"):
-            say(f"{verdict.level} ({verdict.axis}): {verdict.reason}")
+        for verdict in checked.verdicts:
+            if verdict.level != "ok":
+                say(f"{verdict.level} ({verdict.axis}): {verdict.reason}")
     loading = inner.load()
     if progress:
         shown_until(lambda: inner.run, loading.done)
     loading.result()
-    return Model(inner, asked, machine, max_length or 0)
+    return Model(inner, arm_request, machine, max_length or 0)
 
 
 def _check_among_others(inner: InProcessModel, length: int, logprobs: int | None, seed: int | None) -> None:
@@ -112,17 +114,16 @@ def _check_among_others(inner: InProcessModel, length: int, logprobs: int | None
             f"seed is {seed}, but texts of batching=continuous share one generator. Use None, or batching=off."
         )
     work = inner.created.request.workload
-    most = work.prompt_tokens + work.max_new_tokens
-    if length > most:
+    limit = work.prompt_tokens + work.max_new_tokens
+    if length > limit:
         raise InputError(
-            f"Prompt and new tokens are {length:,} together, but a text has pages for {most:,}. Raise max_length."
+            f"Prompt and new tokens are {length:,} together, but a text has pages for {limit:,}. Raise max_length."
         )
 
 
 class Model:
-    """A model as an arm runs it. Any thread may use it: what is asked for waits for what was asked before, of all
-    models of this process. With batching=continuous its own texts run beside each other. A context manager, which
-    closes it at the end.
+    """A model as an arm runs it. Any thread may use it: a call waits for earlier ones, of all models of this process.
+    With batching=continuous its own texts run beside each other. A context manager, which closes it at the end.
 
     tokenizer  that of transformers; its chat template is the model's
     """
@@ -167,7 +168,7 @@ class Model:
         with stream:
             stream.wait()
             tokens = list(stream) if logprobs is not None else []
-            ids, stop = ([one.id for one in tokens], tokens[-1].stop) if tokens else stream.ids()
+            ids, stop = ([token.id for token in tokens], tokens[-1].stop) if tokens else stream.ids()
         text = self.tokenizer.decode(ids, skip_special_tokens=True)
         return Generated(text, ids, len(stream.prompt_ids), stop, tokens)
 
@@ -197,15 +198,15 @@ class Model:
         """
         if logprobs is not None and not 0 <= logprobs <= MOST_LOGPROBS:
             raise InputError(f"logprobs is {logprobs}; it must be from 0 to {MOST_LOGPROBS}, or None.")
-        drawn = secrets.randbelow(1 << 31) if seed is None else seed
-        Workload("?", 0, max_new_tokens, 1, temperature, drawn, top_k=top_k, top_p=top_p)  # InputError if out of range
+        used_seed = secrets.randbelow(1 << 31) if seed is None else seed
+        Workload("?", 0, max_new_tokens, 1, temperature, used_seed, top_k=top_k, top_p=top_p)  # checks their ranges
         inner = self._inner
         ids = self.prompt_ids(prompt, reasoning)
         if self._continuous:
             _check_among_others(inner, len(ids) + max_new_tokens, logprobs, seed if temperature else None)
-        through = ignore_eos or inner.facts.random
-        model_ends = frozenset() if through else frozenset(inner.loaded.eos)
-        ends = frozenset(stop_ids)
+        past_eos = ignore_eos or inner.facts.random
+        eos = frozenset() if past_eos else frozenset(inner.loaded.eos)
+        stops = frozenset(stop_ids)
         job = Generate(
             inner.checked.plan,
             "",
@@ -213,8 +214,8 @@ class Model:
             max_new_tokens,
             1,
             temperature,
-            drawn,
-            through,
+            used_seed,
+            past_eos,
             False,
             top_k,
             top_p,
@@ -222,31 +223,33 @@ class Model:
             prompt_ids=ids,
             places=self._room(len(ids), max_new_tokens),
         )
-        stream = TokenStream(ids, max_new_tokens, ends | model_ends, inner.pieces(), self.tokenizer, logprobs)
+        stream = TokenStream(ids, max_new_tokens, stops | eos, inner.pieces(), self.tokenizer, logprobs)
         likely = 0 if logprobs is None else MOST_LOGPROBS
-        return stream.begin(lambda tell_one, stop: inner.tell(job, tell_one, stop, ends, likely))
+        return stream.begin(lambda receive, closed: inner.tell(job, receive, closed, stops, likely))
 
     def prompt_ids(self, prompt: Prompt, reasoning: str = "") -> list[int]:
         """The token ids of a prompt, as `stream` reads it."""
-        given: Any = prompt.tolist() if hasattr(prompt, "tolist") else prompt
-        if isinstance(given, str):
+        if hasattr(prompt, "tolist"):
+            prompt = prompt.tolist()
+        if isinstance(prompt, str):
             if reasoning:
                 raise InputError("reasoning is part of a chat. Give messages in place of a text, or leave it out.")
-            ids: list[Any] = self._inner.text_ids(given)
+            ids: list[Any] = self._inner.text_ids(prompt)
         else:
-            ids = list(given)
+            ids = list(prompt)
             if ids and isinstance(ids[0], Mapping):
-                return self._inner.chat_ids([dict(one) for one in ids], reasoning)
+                return self._inner.chat_ids([dict(message) for message in ids], reasoning)
             if len(ids) == 1 and isinstance(ids[0], list):
                 ids = ids[0]
-            if not all(isinstance(one, int) for one in ids):
+            if not all(isinstance(token, int) for token in ids):
                 raise InputError("A prompt is a text, a list of token ids, or a list of messages (role, content).")
         if not ids:
             raise InputError("The prompt has no tokens. Write some text to continue.")
         return ids
 
     def _room(self, prompt: int, new: int) -> int:
-        """Slots of a static cache: as many as the first text needs, then with room to grow where one needs more."""
+        """Slots of a static cache for `prompt` tokens and `new` ones: as many as the first text needs, and with room to
+        grow where a later one needs more."""
         needed = cache_places(self._inner.checked.plan.generate.shapes, prompt, new)
         positions = self._inner.facts.max_positions or needed
         if needed > positions:  # refused where it is to be generated, and the cache stays as it is
@@ -265,12 +268,8 @@ class Model:
         inner = self._inner
         if self._continuous:
             raise InputError("batching=continuous is measured, and proved, with many requests: use `tokendyno batch`.")
-        base = inner.created.request.workload
-        work = (
-            Workload(prompt, max_new_tokens=max_new_tokens)
-            if prompt
-            else Workload(prompt_tokens=base.prompt_tokens, max_new_tokens=max_new_tokens)
-        )
+        prompt_tokens = 0 if prompt else inner.created.request.workload.prompt_tokens
+        work = Workload(prompt, prompt_tokens, max_new_tokens)
         request = Request(inner.created.request.model, [self._arm], work, proof=prove)
         created = structs.replace(inner.created, id=os.urandom(12).hex(), created=time.time(), request=request)
         job = Generate(
@@ -300,17 +299,17 @@ class Model:
 
     @property
     def ledger(self) -> list[LedgerRow]:
-        """The rows of the ledger, of the latest `prove` or `measure`; before, each says that it was not looked at."""
+        """The rows of the ledger of the latest `prove` or `measure`; before, each says that it was not looked at."""
         if self._measured is not None:
             return self._measured.document.arms[0].evidence
-        planned = self._inner.created.arms[0]
+        arm = self._inner.created.arms[0]
         return prompt_rows(
             Evidence(
-                planned.requested[axis],
+                arm.requested[axis],
                 choice,
                 Finding(axis, choice, "not looked at: model.prove() does", outcome="unchecked"),
             )
-            for axis, choice in planned.planned.items()
+            for axis, choice in arm.planned.items()
         )
 
     @property
@@ -340,8 +339,9 @@ class Model:
         inner = self._inner
         work = inner.created.request.workload
         started = Started(work.prompt_tokens, 1, work.max_new_tokens, [])
-        found = predict("A", inner.checked, inner.facts, self._machine, started)
-        return Bound(found.roofline[0].seconds if found.roofline else None, found.roofline_note, found.roofline_work)
+        predicted = predict("A", inner.checked, inner.facts, self._machine, started)
+        seconds = predicted.roofline[0].seconds if predicted.roofline else None
+        return Bound(seconds, predicted.roofline_note, predicted.roofline_work)
 
     @property
     def memory(self) -> Memory:
@@ -350,7 +350,7 @@ class Model:
         return Memory(self._weight_bytes, checked.memory.by_part(), checked.room_bytes)
 
     def close(self) -> None:
-        """Free its memory, after what was asked of it before."""
+        """Free its memory, once the calls before this one have ended."""
         self._inner.close()
 
     def __enter__(self) -> "Model":
@@ -360,5 +360,4 @@ class Model:
         self.close()
 
     def __repr__(self) -> str:
-        arm = ", ".join(f"{axis}={choice}" for axis, choice in self._arm.choices.items()) or "defaults"
-        return f"<tokendyno.Model {self._inner.facts.label}: {arm}>"
+        return f"<tokendyno.Model {self._inner.facts.label}: {choices_text(self._arm.choices)}>"

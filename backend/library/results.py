@@ -1,5 +1,5 @@
-"""What functions of the library take as an arm, and return: the document that `--json` writes, its verdict, figure and
-table."""
+"""What functions of the library take as an arm, and what they return: the document that `--json` writes, with its
+verdict, figure and table."""
 
 import importlib
 import json
@@ -8,9 +8,9 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from tokendyno.backend.ablation.advise.result import AdviceDocument
+from tokendyno.backend.ablation.advise.result import AdviceDocument, MeasuredArm
 from tokendyno.backend.ablation.headline import sweep_headline
-from tokendyno.backend.ablation.sweep import SweepDocument
+from tokendyno.backend.ablation.sweep import PointResult, SweepDocument
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.table import Fit
@@ -71,6 +71,12 @@ def _imported(package: str) -> Any:
         raise InputError(f"This needs {package}, which is not installed. Install it: pip install {package}.") from error
 
 
+def _intervals(figures: Any, names: Sequence[str], timed: Sequence[PointResult | MeasuredArm], title: str) -> Any:
+    """A time a token, with its interval, for each point or arm."""
+    means = [one.latency_mean_s for one in timed]
+    return figures.intervals(names, means, [(one.latency_low_s, one.latency_high_s) for one in timed], title)
+
+
 class RunResult(Result[Document]):
     """Of `run` and `compare`. `arms` are those of the document, by name; `gate`: what is known of B's quality."""
 
@@ -114,8 +120,8 @@ class QualityResult(Result[QualityDocument]):
         ]
 
     def _figure(self, figures: Any) -> Any:
-        found = {text.name: text.difference.kl_nats for text in self.document.texts if text.difference}
-        return figures.bars(found, "nats of KL divergence", self.verdict)
+        kl_nats = {text.name: text.difference.kl_nats for text in self.document.texts if text.difference}
+        return figures.bars(kl_nats, "nats of KL divergence", self.verdict)
 
 
 class SweepResult(Result[SweepDocument]):
@@ -127,23 +133,13 @@ class SweepResult(Result[SweepDocument]):
         return sweep_headline(self.document.points) or ""
 
     def _rows(self) -> Rows:
-        return [
-            {
-                **point.settings,
-                **{k: v for k, v in msgspec.to_builtins(point).items() if k not in ("settings", "workload")},
-            }
-            for point in self.document.points
-        ]
+        rows = [msgspec.to_builtins(point) for point in self.document.points]
+        return [row.pop("settings") | row for row in rows]
 
     def _figure(self, figures: Any) -> Any:
         points = [point for point in self.document.points if point.latency_mean_s is not None]
         names = [", ".join(f"{name}={value}" for name, value in point.settings.items()) for point in points]
-        return figures.intervals(
-            names,
-            [point.latency_mean_s for point in points],
-            [(point.latency_low_s, point.latency_high_s) for point in points],
-            self.verdict,
-        )
+        return _intervals(figures, names, points, self.verdict)
 
 
 class AdviceResult(Result[AdviceDocument]):
@@ -164,12 +160,7 @@ class AdviceResult(Result[AdviceDocument]):
 
     def _figure(self, figures: Any) -> Any:
         arms = [arm for arm in self.document.measured if arm.latency_mean_s is not None]
-        return figures.intervals(
-            [arm.title for arm in arms],
-            [arm.latency_mean_s for arm in arms],
-            [(arm.latency_low_s, arm.latency_high_s) for arm in arms],
-            self.verdict,
-        )
+        return _intervals(figures, [arm.title for arm in arms], arms, self.verdict)
 
 
 class FitResult(Result[dict[str, Any]]):
@@ -185,8 +176,8 @@ class FitResult(Result[dict[str, Any]]):
         return answer(self.table)
 
     def _rows(self) -> Rows:
-        found: Rows = self.document["rows"]
-        return found
+        rows: Rows = self.document["rows"]
+        return rows
 
     def _figure(self, figures: Any) -> Any:
         peaks = {", ".join(row.choices.values()): row.peak_bytes for row in self.table.main}
@@ -208,8 +199,8 @@ class CheckResult(Result[CheckDocument]):
     @property
     def verdict(self) -> str:
         """That it would run, or every reason why not with its fix."""
-        there = f" on {self.document.where}" if self.document.assumed else ""
-        return self._refusal or f"This arm would run{there}."
+        where = f" on {self.document.where}" if self.document.assumed else ""
+        return self._refusal or f"This arm would run{where}."
 
     def _rows(self) -> Rows:
         return [msgspec.to_builtins(verdict) for verdict in self.document.verdicts]

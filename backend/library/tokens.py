@@ -25,8 +25,8 @@ class Token:
 
     text     what it adds to the text: "" until the character that it belongs to is complete, and of special tokens
     stop     why the text ends here, "" where it goes on
-    logprob  natural logarithm of its probability, before temperature and filters; None where nobody asked
-    top      the likeliest tokens in its place, the likeliest first; empty where nobody asked
+    logprob  natural logarithm of its probability, before temperature and filters; None where it was not asked for
+    top      the likeliest tokens in its place, the likeliest first; empty where they were not asked for
     """
 
     index: int
@@ -62,29 +62,30 @@ class TokenStream:
     def __init__(
         self,
         prompt_ids: list[int],
-        most: int,
-        ends: frozenset[int],
+        max_new_tokens: int,
+        stop_ids: frozenset[int],
         pieces: Any,
         tokenizer: Any,
         logprobs: int | None,
     ) -> None:
         self.prompt_ids = prompt_ids
-        self._most, self._ends, self._logprobs = most, ends, logprobs
+        self._max_new_tokens, self._stop_ids, self._logprobs = max_new_tokens, stop_ids, logprobs
         self._tokenizer, self._pieces = tokenizer, pieces
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()  # None or an exception ends it
         self._closed = threading.Event()
         self._index, self._over = 0, False
 
     def begin(self, start: Callable[[Callable[[Any], object], Callable[[], bool]], Any]) -> "TokenStream":
-        """Begin to generate: `start` takes what receives each token and what says whether to stop; returns a future."""
+        """Begin to generate. `start` is called with what receives each token and what says whether to stop, and returns
+        a future."""
         events = self._events
-        self._done = start(events.put, self._closed.is_set)
-        self._done.add_done_callback(lambda done: events.put(done.exception()))
+        self._future = start(events.put, self._closed.is_set)
+        self._future.add_done_callback(lambda future: events.put(future.exception()))
         return self
 
     def wait(self) -> None:
-        """Until the last token exists, without waking up for each."""
-        wait([self._done])
+        """Wait for the last token, without waking up for each."""
+        wait([self._future])
 
     def close(self) -> None:
         """End the generation. Iteration ends too."""
@@ -101,7 +102,7 @@ class TokenStream:
         return self._token(event)
 
     def ids(self) -> tuple[list[int], Stop]:
-        """The tokens that are left, and why the text ended: without their texts."""
+        """The ids of the tokens that are left, and why the text ended."""
         ids = [event.id for event in iter(self._next, None)]
         return ids, self._stop(ids[-1], self._index + len(ids)) if ids else ""
 
@@ -114,20 +115,19 @@ class TokenStream:
         return event
 
     def _stop(self, token: int, count: int) -> Stop:
-        return "eos" if token in self._ends else "length" if count == self._most else ""
+        """Why the text ends after `count` tokens, of which `token` is the last."""
+        return "eos" if token in self._stop_ids else "length" if count == self._max_new_tokens else ""
 
     def _token(self, event: Any) -> Token:
         index, self._index = self._index, self._index + 1
-        stop = self._stop(event.id, self._index)
-        top = event.likeliest[: self._logprobs or 0]
-        decode = self._tokenizer.decode
+        decode, top = self._tokenizer.decode, event.likeliest[: self._logprobs or 0]
         return Token(
             index,
             event.id,
             self._pieces.piece(event.id),
-            stop,
+            self._stop(event.id, self._index),
             event.nats,
-            tuple(Likely(one, decode([one]), nats) for one, nats in top),
+            tuple(Likely(token, decode([token]), nats) for token, nats in top),
         )
 
     def __enter__(self) -> "TokenStream":

@@ -13,7 +13,7 @@ from tokendyno.backend.serving.schema import Chat, Completion, Refused
 from tokendyno.backend.serving.stream import Generation, Piece
 
 LEAST_LOGPROB = -9999.0
-"""In place of minus infinity, which JSON has no number for; vLLM writes the same."""
+"""In place of minus infinity, for which JSON has no number; vLLM writes the same."""
 DONE = b"data: [DONE]\n\n"
 
 
@@ -26,7 +26,8 @@ class Usage(msgspec.Struct):
 
 
 class CompletionLogprobs(msgspec.Struct):
-    """Of each token: its text, its log-probability, those of the likeliest ones and its own, where its text begins."""
+    """A list for each: the tokens' texts, their log-probabilities, those of the likeliest tokens in their place with
+    their own, and where each text begins."""
 
     tokens: list[str]
     token_logprobs: list[float]
@@ -35,7 +36,7 @@ class CompletionLogprobs(msgspec.Struct):
 
 
 class ChatLogprob(msgspec.Struct):
-    """A token. `bytes`: None where it is a part of a character."""
+    """A token. `bytes`: null where it is a part of a character."""
 
     token: str
     logprob: float
@@ -85,9 +86,9 @@ class Answer(msgspec.Struct):
 class Writer:
     """Writes the answers to one request. `model`: its name here."""
 
-    def __init__(self, asked: Completion | Chat, model: str, generation: Generation, tokenizer: Any) -> None:
-        self._asked, self._model, self._generation, self._tokenizer = asked, model, generation, tokenizer
-        self._chat = isinstance(asked, Chat)
+    def __init__(self, request: Completion | Chat, model: str, generation: Generation, tokenizer: Any) -> None:
+        self._request, self._model, self._generation, self._tokenizer = request, model, generation, tokenizer
+        self._chat = isinstance(request, Chat)
         self._id = f"{'chatcmpl' if self._chat else 'cmpl'}-{os.urandom(12).hex()}"
         self._created, self._written, self._length = int(time.time()), 0, 0
 
@@ -95,8 +96,8 @@ class Writer:
         """The answer once its text is complete."""
         pieces = [piece async for piece in self._generation.pieces()]
         tokens = [token for piece in pieces for token in piece.tokens]
-        joined = Piece("".join(piece.text for piece in pieces), tokens, pieces[-1].finish)
-        answer = self._answer(self._choice(joined), "chat.completion")
+        text = Piece("".join(piece.text for piece in pieces), tokens, pieces[-1].finish)
+        answer = self._answer(self._choice(text), "chat.completion")
         answer.usage = self._usage()
         return msgspec.json.encode(answer)
 
@@ -104,29 +105,29 @@ class Writer:
         """The answer as it comes."""
         async for piece in self._generation.pieces():
             yield self._event(self._choice(piece, True))
-        if self._asked.with_usage:
+        if self._request.with_usage:
             yield self._event(None, self._usage())
         yield DONE
 
     def _event(self, choice: Choice | None, usage: Usage | None = None) -> bytes:
         answer = self._answer(choice, "chat.completion.chunk")
-        if self._asked.with_usage:
+        if self._request.with_usage:
             answer.usage = usage
         return event(answer)
 
     def _answer(self, choice: Choice | None, chat_object: str) -> Answer:
         kind = chat_object if self._chat else "text_completion"
         answer = Answer(self._id, kind, self._created, self._model, [choice] if choice else [])
-        if self._asked.return_token_ids and choice and not self._written:
+        if self._request.return_token_ids and choice and not self._written:
             (answer if self._chat else choice).prompt_token_ids = self._generation.prompt_ids
         self._written += 1
         return answer
 
     def _choice(self, piece: Piece, delta: bool = False) -> Choice:
         choice = Choice(piece.finish, None)
-        if self._asked.likely is not None:
+        if self._request.likely is not None:
             choice.logprobs = self._chat_logprobs(piece) if self._chat else self._logprobs(piece)
-        if self._asked.return_token_ids:
+        if self._request.return_token_ids:
             choice.token_ids = [token.id for token in piece.tokens]
         if not self._chat:
             choice.text = piece.text
@@ -142,38 +143,37 @@ class Writer:
         return Usage(prompt, new, prompt + new)
 
     def _logprobs(self, piece: Piece) -> CompletionLogprobs:
-        found, at, end = CompletionLogprobs([], [], [], []), self._length, self._length + len(piece.text)
+        logprobs, offset, end = CompletionLogprobs([], [], [], []), self._length, self._length + len(piece.text)
         for token in piece.tokens:
-            text, nats = self._text(token), _finite(token.logprob)
+            text, logprob = self._text(token), _finite(token.logprob)
             top: dict[str, float] = {}
-            for one in token.top:
-                top.setdefault(one.text, _finite(one.logprob))  # parts of characters may read alike
-            top.setdefault(text, nats)
-            found.tokens.append(text)
-            found.token_logprobs.append(nats)
-            found.top_logprobs.append(top)
-            found.text_offset.append(min(at, end))
-            at += len(token.text)
-        return found
+            for likely in token.top:
+                top.setdefault(likely.text, _finite(likely.logprob))  # parts of characters may read alike
+            top.setdefault(text, logprob)
+            logprobs.tokens.append(text)
+            logprobs.token_logprobs.append(logprob)
+            logprobs.top_logprobs.append(top)
+            logprobs.text_offset.append(min(offset, end))
+            offset += len(token.text)
+        return logprobs
 
     def _chat_logprobs(self, piece: Piece) -> ChatLogprobs:
-        found = []
+        content = []
         for token in piece.tokens:
-            one = _chat_logprob(self._text(token), token.logprob)
-            one.top_logprobs = [_chat_logprob(likely.text, likely.logprob) for likely in token.top]
-            found.append(one)
-        return ChatLogprobs(found)
+            content.append(_chat_logprob(self._text(token), token.logprob))
+            content[-1].top_logprobs = [_chat_logprob(likely.text, likely.logprob) for likely in token.top]
+        return ChatLogprobs(content)
 
     def _text(self, token: Token) -> str:
         return str(self._tokenizer.decode([token.id]))
 
 
-def _chat_logprob(text: str, nats: float | None) -> ChatLogprob:
-    return ChatLogprob(text, _finite(nats), None if "\ufffd" in text else list(text.encode()))
+def _chat_logprob(text: str, logprob: float | None) -> ChatLogprob:
+    return ChatLogprob(text, _finite(logprob), None if "\ufffd" in text else list(text.encode()))
 
 
-def _finite(nats: float | None) -> float:
-    return max(LEAST_LOGPROB, nats if nats is not None else LEAST_LOGPROB)
+def _finite(logprob: float | None) -> float:
+    return LEAST_LOGPROB if logprob is None else max(LEAST_LOGPROB, logprob)
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -183,8 +183,7 @@ TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_e
 
 def error_answer(refused: Refused) -> dict[str, dict[str, str | None]]:
     """The body of an error in OpenAI's form: in place of a text, or behind its beginning."""
-    usual = "server_error" if refused.status >= 500 else "invalid_request_error"
-    kind = TYPES.get(refused.status, usual)
+    kind = TYPES.get(refused.status, "server_error" if refused.status >= 500 else "invalid_request_error")
     return {"error": {"message": str(refused), "type": kind, "param": refused.param, "code": refused.code}}
 
 

@@ -45,10 +45,8 @@ class Served(msgspec.Struct):
 
 @dataclass
 class Service:
-    """One arm, and who asks it.
-
-    key         what clients must know; "": nothing, and then requests to other names than `hosts` are refused
-    """
+    """One arm, and who may use it. `key`: what clients must send; "": nothing, and then requests to other names than
+    `hosts` are refused."""
 
     model: Model
     name: str
@@ -100,12 +98,12 @@ class Service:
     async def _chat(self, request: Request) -> Response:
         return await self._answer(request, read(await _body(request), Chat))
 
-    async def _answer(self, request: Request, asked: Completion | Chat) -> Response:
-        self._check_model(asked.model or self.name)
-        generation = Generation(asked, self.model, self.max_length, self.turns, self.metrics)
+    async def _answer(self, request: Request, body: Completion | Chat) -> Response:
+        self._check_model(body.model or self.name)
+        generation = Generation(body, self.model, self.max_length, self.turns, self.metrics)
         await _unless_left(request, generation.begin())
-        writer = Writer(asked, self.name, generation, self.model.tokenizer)
-        if asked.stream:
+        writer = Writer(body, self.name, generation, self.model.tokenizer)
+        if body.stream:
             return Streamed(self._until_broken(writer), generation)
         try:
             return Response(await _unless_left(request, writer.whole()), media_type="application/json")
@@ -115,8 +113,8 @@ class Service:
     async def _until_broken(self, writer: Writer) -> AsyncIterator[bytes]:
         """The events; an error is one too, since the status has been sent."""
         try:
-            async for one in writer.events():
-                yield one
+            async for data in writer.events():
+                yield data
         except Refused as refused:
             self._count(refused)
             yield event(error_answer(refused))
@@ -124,14 +122,14 @@ class Service:
     # --- who may ask, and for what ----------------------------------------------------------------
 
     def _guarded(self, route: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-        """The route for those who know the key; without one for programs here, not for pages of other sites."""
+        """The route for those who send the key; where there is none, for programs but not for pages of other sites."""
 
         async def guarded(request: Request) -> Response:
             if not self.key:
                 self.hosts.check(request)
                 return await route(request)
-            scheme, _, given = request.headers.get("authorization", "").partition(" ")
-            right = hmac.compare_digest(given.strip().encode("latin-1"), self.key.encode())
+            scheme, _, token = request.headers.get("authorization", "").partition(" ")
+            right = hmac.compare_digest(token.strip().encode("latin-1"), self.key.encode())
             if scheme.lower() != "bearer" or not right:
                 sentence = "This server needs its key, as Authorization: Bearer KEY (TOKENDYNO_API_KEY where it runs)."
                 raise Refused(sentence, 401, code="invalid_api_key")
@@ -154,8 +152,8 @@ class Service:
             case Refused():
                 refused = error
             case HTTPException(status_code=status, detail=detail):
-                known = {404: f"There is no {request.url.path[:64]} here.", 405: f"This takes no {request.method}."}
-                refused = Refused(known.get(status, detail), status)
+                sentences = {404: f"There is no {request.url.path[:64]} here.", 405: f"This takes no {request.method}."}
+                refused = Refused(sentences.get(status, detail), status)
             case _:  # uvicorn logs it
                 refused = Refused(f"Something broke: {redact(str(error))[:200] or type(error).__name__}.", 500)
         if request.method == "POST":
@@ -198,7 +196,7 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 async def _body(request: Request) -> bytes:
-    """The body. Refused where it is too large, which clients read once all of it was sent, or too slow."""
+    """The body. Refused where it is too slow, or too large: clients read that only once they have sent all of it."""
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(BODY_S):
@@ -214,13 +212,13 @@ async def _body(request: Request) -> bytes:
 
 
 async def _unless_left(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """What comes of it, while the client is there; ClientDisconnect ends it."""
+    """The result of `work`, which ends with ClientDisconnect once the client has left."""
 
-    async def gone() -> None:
+    async def left() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    working, watching = asyncio.create_task(work), asyncio.create_task(gone())
+    working, watching = asyncio.create_task(work), asyncio.create_task(left())
     try:
         await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():

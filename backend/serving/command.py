@@ -16,7 +16,7 @@ from tokendyno.backend.cli.options import Add, add_arm, add_model
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.errors import InputError, RunFailed
 from tokendyno.backend.models import resolve
-from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations import defaults
 
 if TYPE_CHECKING:  # importing it takes a second
     from tokendyno.backend.library.model import Model
@@ -31,15 +31,15 @@ PURPOSE = "For demos and experiments: vLLM and SGLang serve in production."
 
 def serve(options: argparse.Namespace) -> int:
     """Load the arm and serve it until a signal comes."""
-    for name in ("queue", "drain_seconds", "port"):
-        if not 0 <= getattr(options, name) <= 65535:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option} is {getattr(options, name)}; it must be a whole number from 0 to 65535.")
+    numbers = {"--queue": options.queue, "--drain-seconds": options.drain_seconds, "--port": options.port}
+    for option, number in numbers.items():
+        if not 0 <= number <= 65535:
+            raise InputError(f"{option} is {number}; it must be a whole number from 0 to 65535.")
     check_folder(options.models_dir)
     facts = resolve(options.model, options.models_dir)
-    length = (
-        min(USUAL_LENGTH, facts.max_positions or USUAL_LENGTH) if options.max_length is None else options.max_length
-    )
+    length = options.max_length
+    if length is None:
+        length = min(USUAL_LENGTH, facts.max_positions or USUAL_LENGTH)
     if facts.max_positions and length > facts.max_positions:
         raise InputError(f"--max-length is {length:,}, but {facts.label} has {facts.max_positions:,} positions.")
     from tokendyno.backend.library.model import load
@@ -68,10 +68,10 @@ def _run(options: argparse.Namespace, model: "Model", length: int, listener: soc
     key, turns = os.environ.pop(KEY, "").strip(), Turns(options.queue, model.at_once)
     host, port = listener.getsockname()[:2]
     local = host in LOOPBACK
-    named = [name for name in options.allow_host.split(",") if name]
-    service = Service(model, options.model, length, turns, key, Hosts(named, machine=not local))
-    defaults = {axis.name: axis.default for axis in all_axes()}
-    arm = ", ".join(f"{axis}={choice}" for axis, choice in model.choices.items() if choice != defaults[axis])
+    names = [name.strip() for name in options.allow_host.split(",") if name.strip()]
+    service = Service(model, options.model, length, turns, key, Hosts(names, machine=not local))
+    default = defaults()
+    arm = ", ".join(f"{axis}={choice}" for axis, choice in model.choices.items() if choice != default[axis])
     if not key and not local:
         say(f"warning: whoever reaches {options.host} can use this model. Set {KEY} to a key that clients must send.")
     lines = [
@@ -83,7 +83,7 @@ def _run(options: argparse.Namespace, model: "Model", length: int, listener: soc
 
 
 def _listener(host: str, port: int) -> socket.socket:
-    """A socket with the address, taken before the model is loaded; who connects before it is ready is refused."""
+    """A socket bound to the address before the model is loaded; whoever connects until it listens is refused."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (socket.gaierror, UnicodeError):
@@ -101,7 +101,7 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 def _close(model: "Model") -> None:
-    """Free the model. A step that takes longer, such as that of a long prompt, ends with the process."""
+    """Free the model. Where a step takes longer than CLOSE_S, such as that of a long prompt, the process ends."""
     closing = threading.Thread(target=model.close, daemon=True)
     closing.start()
     closing.join(CLOSE_S)

@@ -1,4 +1,4 @@
-"""What `/metrics` tells, in Prometheus' text format (prometheus.io/docs/instrumenting/exposition_formats)."""
+"""The answer of `/metrics`, in Prometheus' text format (prometheus.io/docs/instrumenting/exposition_formats)."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -14,7 +14,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Histogram:
-    """How often seconds were at most so many."""
+    """Counts of times by bucket: of those that are at most each of `limits_s`, and of longer ones."""
 
     def __init__(self, limits_s: tuple[float, ...]) -> None:
         self._limits_s, self._counts, self._sum_s = limits_s, [0] * (len(limits_s) + 1), 0.0
@@ -25,9 +25,9 @@ class Histogram:
         self._sum_s += seconds
 
     def values(self) -> Iterator[str]:
-        """As they are told: each bucket holds those of the ones before."""
+        """What stands behind the metric's name in each line. Each bucket counts those of the ones before, too."""
         total = 0
-        for limit, count in zip((*(f"{one:g}" for one in self._limits_s), "+Inf"), self._counts, strict=True):
+        for limit, count in zip([*(f"{limit_s:g}" for limit_s in self._limits_s), "+Inf"], self._counts, strict=True):
             total += count
             yield f'_bucket{{le="{limit}"}} {total}'
         yield f"_sum {self._sum_s!r}"
@@ -63,8 +63,8 @@ class Metrics:
         return "\n".join(lines) + "\n"
 
 
-def _metric(name: str, kind: str, what: str, values: Iterable[str]) -> Iterator[str]:
-    """A metric. `values`: what stands behind its name in each line."""
-    yield f"# HELP tokendyno_{name} {what}"
+def _metric(name: str, kind: str, about: str, values: Iterable[str]) -> Iterator[str]:
+    """The lines of a metric. `values`: what stands behind its name in each."""
+    yield f"# HELP tokendyno_{name} {about}"
     yield f"# TYPE tokendyno_{name} {kind}"
     yield from (f"tokendyno_{name}{value}" for value in values)

@@ -67,7 +67,7 @@ class StreamOptions(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Part(msgspec.Struct):
-    """A part of a message, of which only texts can be read."""
+    """A part of a message; only parts of type "text" can be read."""
 
     type: str
     text: str = ""
@@ -87,7 +87,7 @@ class Message(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TextRequest(msgspec.Struct, kw_only=True):
-    """What both kinds of requests say."""
+    """The fields of both kinds of requests."""
 
     model: str = ""
     max_tokens: int | None = None
@@ -114,8 +114,8 @@ class TextRequest(msgspec.Struct, kw_only=True):
         return self.stream_options is not None and self.stream_options.include_usage
 
     def sampling(self) -> dict[str, Any]:
-        """How tokens are chosen, as `Model.stream` takes it. The likeliest token is in every nucleus, so that a greedy
-        text is the same for each top_p; without a seed each text is another."""
+        """How tokens are chosen, as arguments of `Model.stream`. A greedy text is the same for each top_p, since the
+        likeliest token is in every nucleus; without a seed each text is another."""
         greedy = self.temperature == 0
         return {
             "temperature": self.temperature,
@@ -128,12 +128,12 @@ class TextRequest(msgspec.Struct, kw_only=True):
 
     def check(self) -> None:
         """Refused where values contradict each other or are out of bounds that the library does not check."""
-        if len(self.stops) > MOST_STOPS or not all(0 < len(one) <= LONGEST_STOP for one in self.stops):
-            most = f"at most {MOST_STOPS} texts of 1 to {LONGEST_STOP} characters"
-            raise Refused(f"stop must be {most}.", param="stop")
+        if len(self.stops) > MOST_STOPS or not all(0 < len(stop) <= LONGEST_STOP for stop in self.stops):
+            allowed = f"at most {MOST_STOPS} texts of 1 to {LONGEST_STOP} characters"
+            raise Refused(f"stop must be {allowed}.", param="stop")
         for name in ("max_tokens", "max_completion_tokens"):
-            if (given := getattr(self, name, None)) is not None and given < 1:
-                raise Refused(f"{name} is {shown(given)}; it must be 1 or more.", param=name)
+            if (number := getattr(self, name, None)) is not None and number < 1:
+                raise Refused(f"{name} is {shown(number)}; it must be 1 or more.", param=name)
         if self.stream_options is not None and not self.stream:
             raise Refused(
                 "stream_options are of streams. Set stream to true, or leave them out.", param="stream_options"
@@ -150,12 +150,12 @@ class Completion(TextRequest, kw_only=True):
 
     @property
     def prompt_given(self) -> Any:
-        """What the library takes."""
+        """The prompt as the library takes it."""
         if isinstance(self.prompt, str):
             return self.prompt
         if len(self.prompt) == 1 and not isinstance(self.prompt[0], int):
             return self.prompt[0]
-        if not all(isinstance(one, int) for one in self.prompt):
+        if not all(isinstance(part, int) for part in self.prompt):
             raise Refused("This endpoint takes one prompt a request: a text, or token ids.", param="prompt")
         return self.prompt
 
@@ -166,7 +166,7 @@ class Completion(TextRequest, kw_only=True):
 
     @property
     def likely(self) -> int | None:
-        """Likeliest tokens that are told with each; None: no log-probability either."""
+        """How many of the likeliest tokens are told with each; None: no log-probability either."""
         return self.logprobs
 
 
@@ -180,11 +180,13 @@ class Chat(TextRequest, kw_only=True):
 
     @property
     def prompt_given(self) -> Any:
-        """What the library takes."""
+        """The prompt as the library takes it."""
         if not self.messages:
             raise Refused("messages is empty. Give at least one, of the user.", param="messages")
-        places = ((f"messages[{at}]", one) for at, one in enumerate(self.messages))
-        return [{"role": one.role, "content": one.words(place)} for place, one in places]
+        return [
+            {"role": message.role, "content": message.words(f"messages[{at}]")}
+            for at, message in enumerate(self.messages)
+        ]
 
     @property
     def most_new(self) -> int | None:
@@ -193,7 +195,7 @@ class Chat(TextRequest, kw_only=True):
 
     @property
     def likely(self) -> int | None:
-        """Likeliest tokens that are told with each; None: no log-probability either."""
+        """How many of the likeliest tokens are told with each; None: no log-probability either."""
         return (self.top_logprobs or 0) if self.logprobs else None
 
     def check(self) -> None:
@@ -215,25 +217,25 @@ A = TypeVar("A", Completion, Chat)
 def read(body: bytes, kind: type[A]) -> A:
     """The request that a body holds. Refused where it is none, or asks for what cannot be done here."""
     try:
-        given = msgspec.json.decode(body)
+        fields = msgspec.json.decode(body)
     except UNDECODABLE as error:
         raise Refused(f"The body is no JSON ({shown(error)}).") from None
-    if not isinstance(given, dict):
+    if not isinstance(fields, dict):
         raise Refused("The body must be a JSON object.")
     try:
-        given = _without_nulls(given)
+        fields = _without_nulls(fields)
         known = set(kind.__struct_fields__)
-        for name, value in given.items():
+        for name, value in fields.items():
             if name in NEUTRAL and value in NEUTRAL[name]:
                 continue
             if name in NEUTRAL:
                 raise Refused(f"{name} = {shown(value)} is not supported here. Leave it out.", param=name)
             if name not in known | HARMLESS:
                 raise Refused(str(unknown("field", name, known)), param=shown(name))
-        request = msgspec.convert({name: value for name, value in given.items() if name in known}, kind)
+        request = msgspec.convert({name: value for name, value in fields.items() if name in known}, kind)
     except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at `$.")
-        raise Refused(f"{what}{f', in {place[:-1]}' if place else ''}.", param=place[:-1] or None) from None
+        fault, _, place = str(error).partition(" - at `$.")
+        raise Refused(f"{fault}{f', in {place[:-1]}' if place else ''}.", param=place[:-1] or None) from None
     except RecursionError:
         raise Refused("The body is nested too deeply.") from None
     request.check()
@@ -246,5 +248,5 @@ def read(body: bytes, kind: type[A]) -> A:
 def _without_nulls(value: Any) -> Any:
     """The same without fields that are null: clients write out what they leave open."""
     if isinstance(value, dict):
-        return {name: _without_nulls(one) for name, one in value.items() if one is not None}
-    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+        return {name: _without_nulls(field) for name, field in value.items() if field is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value

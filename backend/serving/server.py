@@ -17,7 +17,7 @@ LAST_BYTES_S = 5
 
 
 class DrainingServer(uvicorn.Server):
-    """Serves until a signal; then what runs may take so many seconds, and further requests are refused with 503. A
+    """Serves until a signal; then requests in progress may take `drain_s` seconds, and further ones get status 503. A
     second signal ends it at once. `ready`: what is printed once it answers."""
 
     def __init__(self, app: Starlette, turns: Turns, drain_s: float, ready: str) -> None:
@@ -34,7 +34,7 @@ class DrainingServer(uvicorn.Server):
         super().__init__(config)
         self._turns, self._drain_s, self._ready = turns, drain_s, ready
         self._until_s: float | None = None
-        self._said = False
+        self._announced = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say so."""
@@ -53,10 +53,10 @@ class DrainingServer(uvicorn.Server):
         if self._until_s is None:
             return False
         if self._turns.inside and time.monotonic() < self._until_s:
-            if not self._said:
-                self._said = True
+            if not self._announced:
+                self._announced = True
                 say(f"stopping: what runs may take {self._drain_s:g} s; Ctrl-C again ends it now.")
             return False
-        for one in list(self._turns.running):
-            one.cut()
+        for generation in list(self._turns.running):
+            generation.cut()
         return True

@@ -28,20 +28,20 @@ class Piece:
 
 
 class StopTexts:
-    """Passes a text on, as far as no text before which to stop can begin in it."""
+    """Passes a text on up to where a stop begins, or may begin."""
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops, self._pending = stops, ""
 
     def feed(self, text: str) -> tuple[str, bool]:
         """What can be passed on, and whether a stop was met: of several the one that ends first."""
-        whole = self._pending + text
-        met = [(at + len(stop), at) for stop in self._stops if (at := whole.find(stop)) >= 0]
+        text = self._pending + text
+        met = [(at + len(stop), at) for stop in self._stops if (at := text.find(stop)) >= 0]
         if met:
-            return whole[: min(met)[1]], True
-        begun = max((self._begun(whole, stop) for stop in self._stops), default=0)
-        self._pending = whole[len(whole) - begun :]
-        return whole[: len(whole) - begun], False
+            return text[: min(met)[1]], True
+        begun = max((self._begun(text, stop) for stop in self._stops), default=0)
+        self._pending = text[len(text) - begun :]
+        return text[: len(text) - begun], False
 
     def rest(self) -> str:
         """What was held back, once no more comes."""
@@ -49,18 +49,22 @@ class StopTexts:
 
     @staticmethod
     def _begun(text: str, stop: str) -> int:
-        """Signs at the end of a text with which a stop begins."""
+        """How many characters at the end of a text are the beginning of a stop."""
         return next((size for size in range(min(len(text), len(stop) - 1), 0, -1) if text.endswith(stop[:size])), 0)
 
 
 class Turns:
-    """So many texts at a time, in the order in which prompts were read; so many may wait at most."""
+    """`at_once` texts at a time, in the order in which their prompts were read; `most_waiting` others may wait.
+
+    inside  requests that wait or run
+    closed  running texts end, and nothing begins
+    """
 
     def __init__(self, most_waiting: int, at_once: int = 1) -> None:
-        self._most, self._places = most_waiting + at_once, asyncio.Semaphore(at_once)
+        self._most_inside, self._places = most_waiting + at_once, asyncio.Semaphore(at_once)
         self.inside = 0
         self.running: set[Generation] = set()
-        self.closed = False  # what runs ends, and nothing begins
+        self.closed = False
 
     @property
     def waiting(self) -> int:
@@ -68,26 +72,26 @@ class Turns:
         return self.inside - len(self.running)
 
     def enter(self) -> None:
-        """Refused where nobody else may wait."""
+        """Take a place in the queue. Refused where it is full."""
         self._check_open()
-        if self.inside >= self._most:
+        if self.inside >= self._most_inside:
             sentence = (
                 f"The queue is full: {self.waiting} requests wait, and as many as --queue allows. Try again later."
             )
             raise Refused(sentence, 429, code="queue_full")
         self.inside += 1
 
-    async def begin(self, one: "Generation") -> None:
-        """Wait for one's turn."""
+    async def begin(self, generation: "Generation") -> None:
+        """Wait for its turn."""
         await self._places.acquire()
-        self.running.add(one)
+        self.running.add(generation)
         self._check_open()
 
-    def leave(self, one: "Generation") -> None:
+    def leave(self, generation: "Generation") -> None:
         """Let the next one begin."""
         self.inside -= 1
-        if one in self.running:
-            self.running.remove(one)
+        if generation in self.running:
+            self.running.remove(generation)
             self._places.release()
 
     def _check_open(self) -> None:
@@ -97,15 +101,16 @@ class Turns:
 
 class Generation:
     """The text of one request. All of it happens in the event loop, but for a thread that waits for tokens: a client
-    that reads slowly keeps nobody waiting.
-    """
+    that reads slowly keeps nobody waiting."""
 
-    def __init__(self, asked: Completion | Chat, model: Model, max_length: int, turns: Turns, metrics: Metrics) -> None:
+    def __init__(
+        self, request: Completion | Chat, model: Model, max_length: int, turns: Turns, metrics: Metrics
+    ) -> None:
         self.prompt_ids: list[int] = []
         self.tokens = 0
-        self._asked, self._model, self._max_length = asked, model, max_length
+        self._request, self._model, self._max_length = request, model, max_length
         self._turns, self._metrics = turns, metrics
-        self._stops, self._pending = StopTexts(asked.stops), list[Token]()
+        self._stops, self._pending = StopTexts(request.stops), list[Token]()
         self._pieces: asyncio.Queue[Piece | Exception] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
         self._first: asyncio.Future[float] = self._loop.create_future()  # when the first token came
@@ -118,14 +123,13 @@ class Generation:
         arrived_s = time.perf_counter()
         self._turns.enter()
         try:
-            prompt, reasoning = self._asked.prompt_given, self._asked.reasoning_effort
-            self.prompt_ids = await asyncio.to_thread(self._model.prompt_ids, prompt, reasoning)
+            request = self._request
+            self.prompt_ids = await asyncio.to_thread(
+                self._model.prompt_ids, request.prompt_given, request.reasoning_effort
+            )
             await self._turns.begin(self)
             self._stream = self._model.stream(
-                self.prompt_ids,
-                max_new_tokens=self._most_new(),
-                logprobs=self._asked.likely,
-                **self._asked.sampling(),
+                self.prompt_ids, max_new_tokens=self._most_new(), logprobs=request.likely, **request.sampling()
             )
             threading.Thread(target=self._pump, args=(self._stream,), daemon=True).start()
             first_s = await self._first
@@ -158,20 +162,20 @@ class Generation:
 
     def _most_new(self) -> int:
         """Tokens to generate at most."""
-        prompt, most = len(self.prompt_ids), self._asked.most_new
+        prompt, most_new = len(self.prompt_ids), self._request.most_new
         room = self._max_length - prompt
-        if room < (most or 1):
-            wanted = f" and {most:,} new ones were asked for" if most else ""
+        if room < (most_new or 1):
+            new = f" and {most_new:,} new ones were asked for" if most_new else ""
             raise Refused(
-                f"The prompt has {prompt:,} tokens{wanted}; this server takes {self._max_length:,} together "
+                f"The prompt has {prompt:,} tokens{new}; this server takes {self._max_length:,} together "
                 "(--max-length). Shorten the prompt, or ask for fewer tokens.",
                 param="prompt" if room < 1 else "max_tokens",
                 code="context_length_exceeded",
             )
-        return min(room, MAX_NEW_TOKENS) if most is None else most
+        return min(room, MAX_NEW_TOKENS) if most_new is None else most_new
 
     def _pump(self, stream: TokenStream) -> None:
-        """Bring tokens to the event loop, in a thread of its own; at the end of the server there may be no loop."""
+        """Hand tokens to the event loop, in a thread of its own; at the end of the server the loop may be closed."""
         with contextlib.suppress(RuntimeError):
             try:
                 for token in stream:
@@ -203,7 +207,7 @@ class Generation:
             self._complete()
 
     def _complete(self) -> None:
-        """The model's thread has ended well: scores may have been noise. Nobody waits for it behind a stop."""
+        """The text is whole: the model's thread has ended without finding that scores are noise, or a stop was met."""
         if self._over:
             return
         if self._last is None:
@@ -222,7 +226,7 @@ class Generation:
         self._end()
 
     def _end(self, outcome: Outcome | None = None) -> None:
-        """The turn is the next one's. `outcome`: how it ended, unless whoever answers tells."""
+        """Give the turn to the next one. `outcome`: for the metrics, unless whoever answers with an error counts it."""
         if self._over:
             return
         self._over = True
@@ -234,7 +238,7 @@ class Generation:
 
 
 def refused(error: Exception) -> Refused:
-    """What a client is told of an error."""
+    """What a client is told of an error. Raises one that is a fault of tokendyno's."""
     match error:
         case Refused():
             return error

@@ -31,20 +31,19 @@ BATCH, LENGTHS, LONGEST = 2, (1, 9, 130), 9_000
 
 def main() -> None:
     transformers.logging.set_verbosity_error()
-    named = sys.argv[1:]
     causal = set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
-    outcome: Counter[str] = Counter()
-    began = time.perf_counter()
-    for name in named or sorted(causal | ENCODERS):
-        said = _line(name)
-        place = "causal" if name in causal else "encoder only"
-        outcome[f"{place}: {said.partition(' ')[0]}"] += 1
-        print(f"{name}: {said}", flush=True)
-    took, totals = time.perf_counter() - began, dict(sorted(outcome.items()))
-    print(f"transformers {transformers.__version__}, torch {torch.__version__}, {took:.0f} s: {totals}")
+    outcomes: Counter[str] = Counter()
+    begin_s = time.perf_counter()
+    for name in sys.argv[1:] or sorted(causal | ENCODERS):
+        outcome = _outcome(name)
+        kind = "causal" if name in causal else "encoder only"
+        outcomes[f"{kind}: {outcome.partition(' ')[0]}"] += 1
+        print(f"{name}: {outcome}", flush=True)
+    spent_s, totals = time.perf_counter() - begin_s, dict(sorted(outcomes.items()))
+    print(f"transformers {transformers.__version__}, torch {torch.__version__}, {spent_s:.0f} s: {totals}")
 
 
-def _line(name: str) -> str:
+def _outcome(name: str) -> str:
     """Accepted, refused with the reason, or wrong with the difference."""
     try:
         facts = counted_facts({"model_type": name}, count({"model_type": name}))
@@ -52,37 +51,36 @@ def _line(name: str) -> str:
         return f"refused ({reason})"
     except Exception as error:
         return f"refused (transformers cannot build it: {type(error).__name__}: {' '.join(str(error).split())[:80]})"
-    wrong = _differences(name, facts)
+    if differences := _differences(name, facts):
+        return f"wrong ({'; '.join(differences)})"
     kinds = " + ".join(f"{layers.count} {layers.kind}" for layers in facts.cache_layers)
-    return (
-        f"wrong ({'; '.join(wrong)})" if wrong else f"accepted ({facts.parameters:,} parameters; {kinds or facts.kind})"
-    )
+    return f"accepted ({facts.parameters:,} parameters; {kinds or facts.kind})"
 
 
 def _differences(name: str, facts: ModelFacts) -> list[str]:
     model = build(read_config({"model_type": name}), is_encoder(name))
-    real = sum(t.nbytes for t in (*model.parameters(), *model.buffers()))
-    found = []
-    if (predicted := weight_bytes(facts, "bfloat16") - _float32(facts)) != real:
-        found.append(f"weights {predicted:,} for {real:,}")
+    actual = sum(t.nbytes for t in (*model.parameters(), *model.buffers()))
+    differences = []
+    if (predicted := weight_bytes(facts, "bfloat16") - _float32(facts)) != actual:
+        differences.append(f"weights {predicted:,} for {actual:,}")
     if facts.kind == "encoder":
-        return found
+        return differences
     over = [layers.window + 9 for layers in facts.cache_layers if layers.window and layers.window + 9 < LONGEST]
     for length in sorted({*LENGTHS, *over}):
         cache = DynamicCache(config=model.config.get_text_config(decoder=True))
         with observed():
             ids = torch.zeros((BATCH, length), dtype=torch.long, device="meta")
             model(input_ids=ids, past_key_values=cache, use_cache=True)
-        there = sum(t.nbytes for layer in cache.layers for _, t in layer_tensors(layer))
-        if (here := kv_bytes(facts, DYNAMIC, length, BATCH, 2).total) != there:
-            found.append(f"KV at {length}: {here:,} for {there:,}")
-    return found
+        actual = sum(t.nbytes for layer in cache.layers for _, t in layer_tensors(layer))
+        if (predicted := kv_bytes(facts, DYNAMIC, length, BATCH, 2).total) != actual:
+            differences.append(f"KV at {length}: {predicted:,} for {actual:,}")
+    return differences
 
 
 def _float32(facts: ModelFacts) -> int:
     """Bytes by which a checkpoint is loaded larger than the model is built."""
-    kept = dict(facts.float32_in)
-    return 2 * (kept["bfloat16"] - kept["built"])
+    float32_in = dict(facts.float32_in)
+    return 2 * (float32_in["bfloat16"] - float32_in["built"])
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def main() -> None:
     perform([arm for arm in arms if not options.only or any(part in arm.title for part in options.only)], options)
 
 
-def perform(wanted: list[Arm], options: argparse.Namespace) -> None:
+def perform(arms: list[Arm], options: argparse.Namespace) -> None:
     """Measure, print and save one row after the other."""
     begin_s = time.monotonic()
     machine = hardware.detect()
@@ -121,22 +121,21 @@ def perform(wanted: list[Arm], options: argparse.Namespace) -> None:
     )
     print(f"prompt {options.prompt_tokens}, {options.new} tokens, medians of {options.repeats} runs; ms a token")
     print(f"{'ms':>8} {'x bound':>8} {'runs':>23} {'compile':>8} {'warm-up':>8}  row")
-    kept = []
+    rows = []
     if options.resume and options.json and options.json.exists():
-        rows_before = [Row(**found) for found in json.loads(options.json.read_text())]
-        kept = [row for row in rows_before if not row.error]
-    for row in kept:
+        rows = [Row(**fields) for fields in json.loads(options.json.read_text()) if not fields["error"]]
+    for row in rows:
         print(line_of(row, bandwidth))
     work = Workload("", options.prompt_tokens, options.new, repeats=options.repeats, ignore_eos=True)
-    for arm in [arm for arm in wanted if arm.title not in {row.title for row in kept}]:
+    for arm in [arm for arm in arms if arm.title not in {row.title for row in rows}]:
         if time.monotonic() - begin_s > options.budget_s:
             print(f"{arm.title}: skipped, after {options.budget_s:.0f} s")
             continue
         row = Row(arm.title, "random:pocket" if options.tiny else arm.model, arm.arm)
-        kept.append(measure(row, replace(work, temperature=arm.temperature, top_k=arm.top_k)))
-        print(line_of(kept[-1], bandwidth), flush=True)
+        rows.append(measure(row, replace(work, temperature=arm.temperature, top_k=arm.top_k)))
+        print(line_of(row, bandwidth), flush=True)
         if options.json:
-            options.json.write_text(json.dumps([asdict(row) for row in kept], indent=1))
+            options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
 
 
 def line_of(row: Row, bandwidth: float | None) -> str:

@@ -22,26 +22,27 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="of pairs, at most")
     parser.add_argument("--arm", default="loop=own,cache=static", help="what both arms have")
     options = parser.parse_args()
-    both = dict(part.split("=", 1) for part in options.arm.split(","))
-    arms = [ArmRequest("A", both), ArmRequest("B", both | {"loading": "plain"})]
+    choices = dict(part.split("=", 1) for part in options.arm.split(","))
+    arms = [ArmRequest("A", choices), ArmRequest("B", choices | {"loading": "plain"})]
     work = Workload("Once upon a time", max_new_tokens=options.new, repeats=MOST_PAIRS, ignore_eos=True)
-    bench, said, pairs = open_bench(), Counter[str](), 0
+    bench, outcomes, pairs = open_bench(), Counter[str](), 0
     bench.start()
     try:
         for number in range(options.presses):
             run = bench.wait(bench.submit(Request("pocket", arms, work, proof=False, until_s=options.seconds)))
-            found = run.comparison()
-            if found is None:
+            comparison = run.comparison()
+            if comparison is None:
                 print(run.message, file=sys.stderr)
                 return 1
-            said[found.outcome] += 1
-            pairs += found.pairs
-            ends = f"{found.low:.3f} to {found.high:.3f}" if found.low and found.high else ""
-            print(f"{number + 1:3} {found.outcome:14} {found.ratio:.3f} {ends} {found.pairs} pairs", flush=True)
+            outcome, low, high = comparison.outcome, comparison.low, comparison.high
+            outcomes[outcome] += 1
+            pairs += comparison.pairs
+            ends = f"{low:.3f} to {high:.3f}" if low and high else ""
+            print(f"{number + 1:3} {outcome:14} {comparison.ratio:.3f} {ends} {comparison.pairs} pairs", flush=True)
     finally:
         bench.close()
-    wrong = said["a_faster"] + said["b_faster"]
-    print(json.dumps({"presses": options.presses, "decided": wrong, "pairs": pairs, "said": said}))
+    wrong = outcomes["a_faster"] + outcomes["b_faster"]
+    print(json.dumps({"presses": options.presses, "decided": wrong, "pairs": pairs, "said": outcomes}))
     print(hardware.detect().describe())
     return 0
 

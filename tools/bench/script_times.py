@@ -51,11 +51,11 @@ def run_times(model: str, arm: str, workload: Sequence[str], short: int) -> Time
     """Of `tokendyno run`: the median of a token, beside a short script the mean of the second text of that length. A
     script that times itself has generated one before, too: it matters where a GPU plans attention anew for each length
     of a growing cache. RuntimeError if it fails."""
-    asked = [*workload, *(["--repeats", "2"] if short else []), "--no-history", "--json", "-"]
-    told = json.loads(_output("-m", "tokendyno", "run", "--model", model, "--arm", arm, *asked))["arms"][0]
+    options = [*workload, *(["--repeats", "2"] if short else []), "--no-history", "--json", "-"]
+    document = json.loads(_output("-m", "tokendyno", "run", "--model", model, "--arm", arm, *options))["arms"][0]
     if short:
-        return 0.0, statistics.mean(told["repeats"][-1]["latency_s"][1:])
-    return told["summary"]["ttft_s"] or 0.0, told["summary"]["latency_median_s"]
+        return 0.0, statistics.mean(document["repeats"][-1]["latency_s"][1:])
+    return document["summary"]["ttft_s"] or 0.0, document["summary"]["latency_median_s"]
 
 
 def write_script(script: Path, model: str, arm: str, workload: Sequence[str], short: int) -> None:
@@ -69,19 +69,19 @@ def write_script(script: Path, model: str, arm: str, workload: Sequence[str], sh
     lines = text.splitlines()
     begin = next(n for n, line in enumerate(lines) if line.startswith("cache = ") or " = model.generate(" in line)
     end = max(n for n, line in enumerate(lines) if line.startswith("print("))
-    made = [f"    {line.replace(f'max_new_tokens={short}', 'max_new_tokens=new')}" for line in lines[begin:end]]
+    body = [f"    {line.replace(f'max_new_tokens={short}', 'max_new_tokens=new')}" for line in lines[begin:end]]
     figures = SHORT_FIGURES.format(new=short, quarter=short // 4)
-    script.write_text("\n".join([*lines[:begin], "def generate(new):", *made, figures]))
+    script.write_text("\n".join([*lines[:begin], "def generate(new):", *body, figures]))
 
 
 def _output(*arguments: str) -> str:
     """Standard output of a Python process with the variables of a worker, so that both find the same libraries."""
-    done = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=LIMIT_S
     )
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(arguments)}: {done.stderr[-3000:]}")
-    return done.stdout
+    if ended.returncode:
+        raise RuntimeError(f"{' '.join(arguments)}: {ended.stderr[-3000:]}")
+    return ended.stdout
 
 
 def pairs_of(model: str, arm: str, workload: Sequence[str], rounds: int, short: int) -> list[tuple[Times, Times]]:
@@ -105,7 +105,7 @@ def _script_times(script: Path) -> Times:
 
 def measure(arms: Sequence[tuple[str, str]], workload: Sequence[str], rounds: int, short: int) -> float:
     """Print a line per arm, then everything as JSON; returns how far the furthest ratio is from 1."""
-    found, furthest = [], 0.0
+    rows, furthest = [], 0.0
     for model, arm in arms:
         pairs = pairs_of(model, arm, workload, rounds, short)
         run_s, script_s = ([pair[i][1] for pair in pairs] for i in (0, 1))
@@ -117,8 +117,8 @@ def measure(arms: Sequence[tuple[str, str]], workload: Sequence[str], rounds: in
             f"token, ratio {ratio:.3f}; first token {1e3 * first_run_s:.1f} and {1e3 * first_script_s:.1f} ms",
             flush=True,
         )
-        found.append({"model": model, "arm": arm, "pairs": pairs})
-    print(json.dumps(found))
+        rows.append({"model": model, "arm": arm, "pairs": pairs})
+    print(json.dumps(rows))
     return furthest
 
 
@@ -138,10 +138,10 @@ def main() -> int:
     parser.add_argument("--new", type=int, default=160)
     parser.add_argument("--short", action="store_true", help="the script of a few lines")
     parser.add_argument("--tolerance", type=float, default=0.03)
-    given = parser.parse_args()
-    wanted = [(given.model, arm) for arm in given.arm] if given.arm else ARMS
-    workload = ["--prompt-tokens", str(given.prompt_tokens), "--max-new-tokens", str(given.new), "--ignore-eos"]
-    return int(measure(wanted, workload, given.rounds, given.new if given.short else 0) > given.tolerance)
+    options = parser.parse_args()
+    arms = [(options.model, arm) for arm in options.arm] if options.arm else ARMS
+    workload = ["--prompt-tokens", str(options.prompt_tokens), "--max-new-tokens", str(options.new), "--ignore-eos"]
+    return int(measure(arms, workload, options.rounds, options.new if options.short else 0) > options.tolerance)
 
 
 if __name__ == "__main__":

@@ -39,9 +39,9 @@ def _visit(page: Any, address: str, done: str) -> tuple[float, float]:
     begin_s = time.perf_counter()
     page.goto(address, wait_until="commit")
     page.wait_for_function(done, timeout=120_000)
-    took_s = time.perf_counter() - begin_s
-    found = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
-    return took_s, float(found["TaskDuration"])
+    spent_s = time.perf_counter() - begin_s
+    metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
+    return spent_s, float(metrics["TaskDuration"])
 
 
 def _cpu_s(pid: int) -> float:
@@ -67,7 +67,7 @@ def main() -> None:
                 ready_s, ready_cpu_s = time.perf_counter() - begin_s, _cpu_s(app.pid)
                 visits_s = [_visit(page, f"http://127.0.0.1:{port}/{query}", done) for _ in range(2)]
                 resident = psutil.Process(app.pid).memory_info().rss / 2**20
-                first, again = (f"{took_s:.2f} s ({cpu_s:.2f} s of CPU)" for took_s, cpu_s in visits_s)
+                first, again = (f"{spent_s:.2f} s ({cpu_s:.2f} s of CPU)" for spent_s, cpu_s in visits_s)
                 print(
                     f"start {number + 1}: ready {ready_s:.2f} s ({ready_cpu_s:.2f} s of CPU), first visit {first}, "
                     f"again {again}, resident {resident:.0f} MiB, load {os.getloadavg()[0]:.1f}",

@@ -46,7 +46,8 @@ def load(path: Path) -> Stories:
 
 def encode(tokenizer: Tokenizer, told: Told, repeat: int = 1) -> Stories:
     """Encode stories: text, blank line, end token."""
-    encoded = [[*found.ids, 0] for found in tokenizer.encode_batch_fast([f"{text}\n\n" for _, text in told])] * repeat
+    encodings = tokenizer.encode_batch_fast([f"{text}\n\n" for _, text in told])
+    encoded = [[*encoding.ids, 0] for encoding in encodings] * repeat
     lengths = np.array([len(ids) for ids in encoded], dtype=np.int64)
     flat = np.fromiter((token for ids in encoded for token in ids), dtype=np.uint16, count=int(lengths.sum()))
     plots = np.unique([plot for plot, _ in told], return_inverse=True)[1]

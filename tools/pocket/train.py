@@ -73,10 +73,10 @@ def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
     """Muon and AdamW; norms and biases do not decay."""
     named = dict(model.named_parameters())
     matrices = [weight for name, weight in named.items() if "_proj.weight" in name]
-    plain = [weight for name, weight in named.items() if weight.ndim < 2 or "bias" in name]
-    taken = {id(weight) for weight in [*matrices, *plain]}
-    dense = [weight for weight in named.values() if id(weight) not in taken]
-    groups = [{"params": dense, "weight_decay": 0.05}, {"params": plain, "weight_decay": 0.0}]
+    undecayed = [weight for name, weight in named.items() if weight.ndim < 2 or "bias" in name]
+    taken = {id(weight) for weight in [*matrices, *undecayed]}
+    decayed = [weight for weight in named.values() if id(weight) not in taken]
+    groups = [{"params": decayed, "weight_decay": 0.05}, {"params": undecayed, "weight_decay": 0.0}]
     adam = torch.optim.AdamW(groups, lr=recipe.lr, betas=(0.9, 0.97))
     return [adam, torch.optim.Muon(matrices, lr=recipe.muon_lr, weight_decay=0.01)]
 
@@ -103,30 +103,30 @@ def train(data: Path, out: Path, recipe: Recipe, steps: int, model: GptOssForCau
         length: rows(stories, length, max(1, recipe.tokens_a_step // length), SEED + length)
         for length in (recipe.short, recipe.long)
     }
-    every = optimizers(model, recipe)
-    peaks = [[group["lr"] for group in optimizer.param_groups] for optimizer in every]
+    both = optimizers(model, recipe)
+    peaks = [[group["lr"] for group in optimizer.param_groups] for optimizer in both]
     average = [weight.detach().clone() for weight in model.parameters()]
     begin_s = time.time()
     for step in range(steps):
-        for optimizer, own in zip(every, peaks, strict=True):
-            for group, peak in zip(optimizer.param_groups, own, strict=True):
+        for optimizer, group_peaks in zip(both, peaks, strict=True):
+            for group, peak in zip(optimizer.param_groups, group_peaks, strict=True):
                 group["lr"] = peak * recipe.share(step, steps)
         length = recipe.long if step >= (1 - recipe.long_share) * steps else recipe.short
         batch = torch.from_numpy(next(feeds[length])).to(model.device)
-        told = 0.0
+        step_loss = 0.0
         for part in batch.split(max(1, recipe.tokens_at_once // length)):
             with torch.autocast(model.device.type, dtype=torch.bfloat16, enabled=model.device.type == "cuda"):
                 loss = loss_of(model, part, True) * len(part) / len(batch)
             loss.backward()
-            told += float(loss.detach())
+            step_loss += float(loss.detach())
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimizer in every:
+        for optimizer in both:
             optimizer.step()
         model.zero_grad()
         with torch.no_grad():
             torch._foreach_lerp_(average, list(model.parameters()), 1 - recipe.average)
         if step % 200 == 0:
-            print(f"step {step} s {time.time() - begin_s:.0f} loss {told:.4f}", flush=True)
+            print(f"step {step} s {time.time() - begin_s:.0f} loss {step_loss:.4f}", flush=True)
     spent_s = time.time() - begin_s
     with torch.no_grad():
         for weight, mean in zip(model.parameters(), average, strict=True):
@@ -134,12 +134,12 @@ def train(data: Path, out: Path, recipe: Recipe, steps: int, model: GptOssForCau
     named = model.named_parameters()
     weights = {name: weight.detach().to(torch.bfloat16).contiguous().cpu() for name, weight in named}
     save_file(weights, out / "weights.safetensors")
-    found = {
+    losses = {
         f"{kind}_{length}": round(held_out(model, load(data / f"held_{kind}.npz"), length), 4)
         for kind in ("told", "sampled")
         for length in (recipe.short, recipe.long)
     }
-    print(f"{steps} steps, {steps * recipe.tokens_a_step} tokens, {spent_s:.1f} s; held-out loss {found}", flush=True)
+    print(f"{steps} steps, {steps * recipe.tokens_a_step} tokens, {spent_s:.1f} s; held-out loss {losses}", flush=True)
 
 
 def main() -> None:

@@ -71,38 +71,38 @@ class Visitor:
     def submit(self, **values: object) -> tuple[str, str]:
         """Press Run with these values of the page's controls (by element id); returns (run id, message), one of which
         is empty."""
-        named = {name if name in self._values else name.replace("_", "-"): value for name, value in values.items()}
-        known = self._values | named
-        assert len(known) == len(self._values), f"unknown: {known.keys() - self._values.keys()}"
-        sent = {
-            "data": list(known.values()),
+        changes = {name if name in self._values else name.replace("_", "-"): value for name, value in values.items()}
+        controls = self._values | changes
+        assert len(controls) == len(self._values), f"unknown: {controls.keys() - self._values.keys()}"
+        body = {
+            "data": list(controls.values()),
             "fn_index": self._submit["id"],
             "session_hash": self._session,
             "trigger_id": self._submit["targets"][0][0],
             "event_data": None,
         }
-        event = json.loads(self.post("/gradio_api/queue/join", sent))["event_id"]
+        event = json.loads(self.post("/gradio_api/queue/join", body))["event_id"]
         with closing(self._connected()) as stream:
             cookie = "; ".join(f"{k}={v}" for k, v in self._cookies.items())
             stream.request("GET", f"/gradio_api/queue/data?session_hash={self._session}", headers={"Cookie": cookie})
             for line in stream.getresponse():
-                told = json.loads(line[5:]) if line.startswith(b"data:") else {}
-                if told.get("msg") == "process_completed" and told.get("event_id") == event:
-                    return self._outcome(told)
+                message = json.loads(line[5:]) if line.startswith(b"data:") else {}
+                if message.get("msg") == "process_completed" and message.get("event_id") == event:
+                    return self._outcome(message)
         raise Refused("the stream of events ended")
 
-    def _outcome(self, told: Any) -> tuple[str, str]:
-        if not told.get("success"):
-            raise Refused(str(told)[:200])
-        found = dict(zip(self._submit["outputs"], told["output"]["data"], strict=True))
-        texts = [value for value in found.values() if isinstance(value, str) and value]
-        run_id = found.get(self._panel)
+    def _outcome(self, message: Any) -> tuple[str, str]:
+        if not message.get("success"):
+            raise Refused(str(message)[:200])
+        values = dict(zip(self._submit["outputs"], message["output"]["data"], strict=True))
+        run_id = values.get(self._panel)
         if isinstance(run_id, str) and run_id:
             return run_id, ""
-        return "", texts[0] if texts else str(told)[:200]
+        texts = [value for value in values.values() if isinstance(value, str) and value]
+        return "", texts[0] if texts else str(message)[:200]
 
     def pull(self, run_id: str, version: int = 0, cursors: list[list[int]] | None = None) -> Any:
         """What lies past the cursors."""
-        question = {"run": run_id, "version": version, "cur": cursors or [[0, 0, 0]] * 2}
-        sent = {"data": question, "component_id": self._panel, "fn_name": "pull", "session_hash": self._session}
-        return json.loads(json.loads(self.post("/gradio_api/component_server", sent)))
+        data = {"run": run_id, "version": version, "cur": cursors or [[0, 0, 0]] * 2}
+        body = {"data": data, "component_id": self._panel, "fn_name": "pull", "session_hash": self._session}
+        return json.loads(json.loads(self.post("/gradio_api/component_server", body)))

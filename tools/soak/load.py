@@ -100,26 +100,26 @@ def _watched(web: psutil.Process, address: str, crowd: Crowd) -> list[str]:
     begin_s, warm_s = time.monotonic(), min(WARM_S, crowd.seconds / 3)
     scene, clients = Scene(address, config, begin_s + crowd.seconds, watched), []
     for number in range(crowd.processes):
-        here, there = context.Pipe(duplex=False)
-        client = context.Process(target=_clients, args=(number, crowd, scene, there), daemon=True)
+        reader, writer = context.Pipe(duplex=False)
+        client = context.Process(target=_clients, args=(number, crowd, scene, writer), daemon=True)
         client.start()
-        clients.append((client, here))
-    held: list[tuple[float, int, int]] = []  # (seconds, bytes, open files)
+        clients.append((client, reader))
+    samples: list[tuple[int, int]] = []  # of the web process: bytes, open files
     while (passed_s := time.monotonic() - begin_s) < crowd.seconds:
         if passed_s >= warm_s:
-            held.append((passed_s, web.memory_full_info().uss, web.num_fds()))
+            samples.append((web.memory_full_info().uss, web.num_fds()))
         time.sleep(1.0)
     seen = Seen()
-    for client, here in clients:
-        if not here.poll(60):
+    for client, reader in clients:
+        if not reader.poll(60):
             return ["a process of clients did not end"]
-        seen.add(here.recv())
+        seen.add(reader.recv())
         client.join(5)
-    return _judge(seen, [took for at, took in seen.pulls_s if at >= begin_s + warm_s], held, crowd, warm_s)
+    return _judge(seen, [took_s for at_s, took_s in seen.pulls_s if at_s >= begin_s + warm_s], samples, crowd, warm_s)
 
 
 def _clients(number: int, crowd: Crowd, scene: Scene, out: Any) -> None:
-    """One process of clients: every so many of them, each in a thread of its own."""
+    """One process of clients: its share of them, each in a thread of its own."""
     seen, rng = Seen(), random.Random(crowd.seed + number)
     threads = [
         threading.Thread(target=_view, args=(n, scene, seen), daemon=True)
@@ -187,17 +187,16 @@ def _submit(number: int, scene: Scene, seen: Seen, offset: float) -> None:
                     break
 
 
-def _judge(
-    seen: Seen, pulls_s: list[float], held: list[tuple[float, int, int]], crowd: Crowd, warm_s: float
-) -> list[str]:
+def _judge(seen: Seen, pulls_s: list[float], samples: list[tuple[int, int]], crowd: Crowd, warm_s: float) -> list[str]:
+    """Print figures; what was wrong. `samples`: bytes and open files of the web process."""
     seconds = crowd.seconds - warm_s
-    if len(pulls_s) < 100 or len(held) < 2:
+    if len(pulls_s) < 100 or len(samples) < 2:
         return [f"only {len(pulls_s)} pulls in {seconds:.0f} s: too few to tell", *seen.failures[:5]]
     pulls = sorted(pulls_s)
     p95 = pulls[int(0.95 * len(pulls))]
     rate = len(pulls) / seconds / crowd.viewers
-    grown = held[-1][1] - held[0][1]
-    files = [count for _, _, count in held]
+    sizes, files = zip(*samples, strict=True)
+    grown = sizes[-1] - sizes[0]
     runs = [seen.done[n] for n in range(crowd.visitors)]
     median, most = statistics.median(pulls), pulls[-1]
     squares = sum(count * count for count in runs)
@@ -205,7 +204,7 @@ def _judge(
     print(
         f"{crowd.viewers} viewers: {len(pulls)} pulls in {seconds:.0f} s, {rate:.2f} a second each: median "
         f"{median * 1000:.0f} ms, p95 {p95 * 1000:.0f} ms, most {most * 1000:.0f} ms\n"
-        f"memory of the web process {held[0][1] / 1e6:.0f} MB, grew by {grown / 1e6:.1f} MB; open files {files[0]}, "
+        f"memory of the web process {sizes[0] / 1e6:.0f} MB, grew by {grown / 1e6:.1f} MB; open files {files[0]}, "
         f"at most {max(files)}, {files[-1]} at the end\n"
         f"{crowd.visitors} visitors: {len(seen.submits_s)} runs requested, {sum(runs)} done, {min(runs, default=0)} to "
         f"{max(runs, default=0)} each, fairness {fairness:.2f}; refused {dict(seen.refused.most_common(3))}"

@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 
 import psutil
 
+from tests.support.ports import free_port
 from tests.support.processes import gone
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.runs.records import Ended
@@ -48,12 +48,10 @@ WITHIN_S = {"start": 2.0, "compile": 6.0, "run": 0.5}
 
 
 @contextmanager
-def app(history: Path, log: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def app(history: Path, log: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A real app.py; yields the process and its address."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
-    command = [sys.executable, "app.py", "--port", str(port), "--history", str(history), *more]
+    port = free_port()
+    command = [sys.executable, "app.py", "--port", str(port), "--history", str(history), *options]
     with log.open("a") as errors:
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True)
     try:
@@ -153,11 +151,9 @@ def _check_earlier(visitor: Visitor, finished: dict[str, int], cut: list[str]) -
 
 def _check_file(history: Path, finished: dict[str, int], cut: list[str]) -> list[str]:
     wrong = []
-    store = Store(history)
-    for run_id in [*finished, *cut]:
-        ends = [record.status for record in store.read(run_id) if isinstance(record, Ended)]
-        if ends != (["done"] if run_id in finished else ["interrupted"]):
-            wrong.append(f"run {run_id} ends {ends} in the file")
-    wrong += store.messages
-    store.close()
-    return wrong
+    with closing(Store(history)) as store:
+        for run_id in [*finished, *cut]:
+            ends = [record.status for record in store.read(run_id) if isinstance(record, Ended)]
+            if ends != (["done"] if run_id in finished else ["interrupted"]):
+                wrong.append(f"run {run_id} ends {ends} in the file")
+        return wrong + store.messages

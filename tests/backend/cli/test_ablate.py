@@ -31,9 +31,9 @@ COMMAND = (
 def test_an_ablation_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     ran = cli(*COMMAND, "--json", "-", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout)
-    document = msgspec.convert(found, AblationDocument)
-    assert json.loads(json.dumps(msgspec.to_builtins(document))) == found and document.complete
+    printed = json.loads(ran.stdout)
+    document = msgspec.convert(printed, AblationDocument)
+    assert json.loads(json.dumps(msgspec.to_builtins(document))) == printed and document.complete
     listed = json.loads(cli("history", "list", "--json", "-", cwd=tmp_path).stdout)
     assert [row["trials"] for row in listed["runs"]] == [4] and listed["kept"] == 4
     base, static = document.steps
@@ -51,7 +51,7 @@ def test_an_ablation_goes_on_where_it_was_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "part"),
     [
         (["--add", "cache"], "'cache' is no change"),
         (["--add", "cache=static", "--rounds", "0"], "--rounds is 0"),
@@ -65,12 +65,12 @@ def test_an_ablation_goes_on_where_it_was_killed(tmp_path: Path) -> None:
         (["--model", "random:bert-base-uncased", "--add", "dtype=float32", "--quality"], "Leave out --quality"),
         (["--add", "cache=static", "--journal", "none/j.jsonl"], "(No such file or directory). Name another"),
     ],
-    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_bad_input_is_a_sentence(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ablate", *given]) == 2
+def test_bad_input_is_a_sentence(options: list[str], part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ablate", *options]) == 2
     err = capsys.readouterr().err
-    assert said in err and len(err.splitlines()) == 1
+    assert part in err and len(err.splitlines()) == 1
 
 
 def test_why_no_change_can_run_is_said_once_for_each_rule(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,12 +19,12 @@ def test_a_bundle_comes_to_what_can_run_here_in_every_command(command: str) -> N
     options = make_parser().parse_args(shlex.split(f"{command} {ASKED}"))
     match command:
         case "compare":
-            asked = comparison_of(options)
+            request = comparison_of(options)
         case "quality":
-            asked = quality.quality_of(options)
+            request = quality.quality_of(options)
         case _:
-            asked = batch.batch_of(options)
-    first, second = asked.arms
+            request = batch.batch_of(options)
+    first, second = request.arms
     assert first.preset == "lowest-latency" and first.choices.get("loop") == "own"
     assert "cuda_graphs" not in first.choices, "there is no GPU"
     assert second.choices == {"dtype": "float32"} and not second.preset

@@ -37,25 +37,26 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], st
 
 
 def test_the_document_has_every_key_of_the_promise(served: tuple[dict[str, Any], str, Path]) -> None:
-    found, err, _ = served
-    assert (found["kind"], found["schema"], found["status"], found["same_tokens"]) == ("batch", 3, "done", REQUESTS)
-    for arm in found["arms"]:
+    document, err, _ = served
+    assert (document["kind"], document["schema"], document["status"]) == ("batch", 3, "done")
+    assert document["same_tokens"] == REQUESTS
+    for arm in document["arms"]:
         assert arm["useful_tokens_s"] > 0 and len(arm["runs"]) == 2
         assert len(arm["requests"]) == REQUESTS
-        for one, asked in zip(arm["requests"], found["traffic"]["requests"], strict=True):
-            assert one["tokens"] == len(one["token_ids"]) == len(one["token_s"]) == asked["max_new_tokens"]
-            assert one["arrival_s"] <= one["start_s"] < one["first_token_s"] <= one["end_s"]
-            assert (one["prompt_tokens"], one["ended"]) == (asked["prompt_tokens"], "length")
-        assert sum(bool(one["waited_for"]) for one in arm["requests"]) == REQUESTS - ROWS
+        for result, request in zip(arm["requests"], document["traffic"]["requests"], strict=True):
+            assert result["tokens"] == len(result["token_ids"]) == len(result["token_s"]) == request["max_new_tokens"]
+            assert result["arrival_s"] <= result["start_s"] < result["first_token_s"] <= result["end_s"]
+            assert (result["prompt_tokens"], result["ended"]) == (request["prompt_tokens"], "length")
+        assert sum(bool(result["waited_for"]) for result in arm["requests"]) == REQUESTS - ROWS
         assert len(arm["steps"]["end_s"]) == arm["summary"]["steps"]
         assert arm["summary"]["good"] == REQUESTS
-    static, continuous = found["arms"]
+    static, continuous = document["arms"]
     assert static["pages"] is None and sum(static["steps"]["idle"]) > 0
     pages = continuous["pages"]
     assert pages["cache_bytes"] == pages["predicted_bytes"]
     assert [max(held) for held in pages["held"]] and len(pages["held"][0]) == len(pages["free_bytes"])
-    card = found["verdict"]
-    assert found["comparison"]["pairs"] == len(card["pairs"]) == 2 and card["ratio"] == found["comparison"]["ratio"]
+    card, comparison = document["verdict"], document["comparison"]
+    assert comparison["pairs"] == len(card["pairs"]) == 2 and card["ratio"] == comparison["ratio"]
     assert card["cost"].startswith("A million useful tokens cost ")
     assert "Traceback" not in err
 
@@ -66,41 +67,42 @@ def test_the_document_is_one_of_the_schema(served: tuple[dict[str, Any], str, Pa
 
 
 def test_a_run_from_the_history_gives_the_same_document(served: tuple[dict[str, Any], str, Path]) -> None:
-    found, _, folder = served
+    document, _, folder = served
     store = Store(folder / "history.sqlite")
-    run = RunLog(store).get(found["run"])
+    run = RunLog(store).get(document["run"])
     store.close()
     assert run is not None and run.ended
     again = json.loads(msgspec.json.encode(batch_document(run)))
-    assert {**again, "versions": {}} == {**found, "versions": {}}
+    assert {**again, "versions": {}} == {**document, "versions": {}}
     past = run.past_batch(0, [(0, 0, 0, 0)] * 2)
     assert past.ended and past.snapshot is not None
-    assert [len(columns.end_s) for columns in past.columns] == [arm["summary"]["steps"] for arm in found["arms"]]
+    assert [len(columns.end_s) for columns in past.columns] == [arm["summary"]["steps"] for arm in document["arms"]]
     rest = run.past_batch(past.version, [(2, 0, 3, 4)] * 2)
     assert rest.snapshot is None
-    assert [(one.first, one.first_move, one.ended) for one in rest.columns] == [
-        (2, min(3, past.columns[i].end_move), past.columns[i].ended[4:]) for i, one in enumerate(rest.columns)
+    assert [(column.first, column.first_move, column.ended) for column in rest.columns] == [
+        (2, min(3, past.columns[i].end_move), past.columns[i].ended[4:]) for i, column in enumerate(rest.columns)
     ]
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "part"),
     [
         (["--requests", "0"], "0 requests were asked for"),
         (["--prompt-lengths", "9-x"], "'9-x' is no range of tokens"),
         (["--traffic", "bursts"], "burst"),
         (["--trace", "none.jsonl", "--rate", "3"], "--rate has nothing to change"),
+        (["--trace", "none.jsonl", "--prompt-lengths", "16-64"], "--prompt-lengths has nothing to change"),
         (["--concurrent", "0"], "concurrent is 0"),
         (["--ttft-limit", "-1"], "must be a positive number of seconds"),
         (["--pages", "1", "--b", "batching=continuous,page_size=16"], "but there are only 1"),
         (["--prompt-lengths", "4090-4096"], "has 4,096 positions"),
         (["--repeats", "2", "--seconds", "9"], "--seconds is how long"),
     ],
-    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_input_is_a_sentence(
-    given: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    options: list[str], part: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["batch", *given]) == 2
-    assert said in capsys.readouterr().err
+    assert main(["batch", *options]) == 2
+    assert part in capsys.readouterr().err

@@ -51,14 +51,14 @@ def test_a_measurement_is_kept_decides_and_is_compared_with_the_next(
 ) -> None:
     only(tmp_path, monkeypatch, "cpu")
     folder, out = tmp_path / "results", tmp_path / "out.json"
-    asked = ["claims", "--run", "--no-history", "--results", str(folder)]
-    assert main([*asked, "--keep", "--json", str(out)]) == 0
+    line = ["claims", "--run", "--no-history", "--results", str(folder)]
+    assert main([*line, "--keep", "--json", str(out)]) == 0
     (claim,) = json.loads(out.read_text(encoding="utf-8"))["claims"]
     assert claim["word"] == "confirmed" and 50 < claim["machines"][0]["figures"][0]["value"] < 100
     ((result,),) = read_results(read_claims(tmp_path).tests, folder).values()
     kv_bytes = {"kv_bytes": [result.samples["A"]["kv_bytes"][0] * 4]}
     store(msgspec.structs.replace(result, samples={**result.samples, "A": {**result.samples["A"], **kv_bytes}}), folder)
-    assert main(asked) == 3
+    assert main(line) == 3
     assert "drift in smaller, cache: " in capsys.readouterr().err
 
 
@@ -90,30 +90,30 @@ def test_what_cannot_be_measured_here_is_said(
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "part"),
     [
         (["--results", "none"], "no folder of results none"),
         (["--run", "--keep", "--results", "/dev/null"], "/dev/null is no folder, so no result can be kept in it"),
         (["--run", "--keep", "--results", "/dev/null/results"], "cannot be written (Not a directory)"),
     ],
-    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_input_is_a_sentence(
-    given: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    options: list[str], part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["claims", *given]) == 2
-    assert said in capsys.readouterr().err
+    assert main(["claims", *options]) == 2
+    assert part in capsys.readouterr().err
 
 
 def test_tests_that_need_more_gpus_than_there_are_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     known = shipped_claims()
     wanted = known.named(["serving"])
-    one, two = (replace(H200, gpus=H200.gpus * count) for count in (1, 2))
-    assert {test.name for test in command._tests_here(known, wanted, two)} >= {"tensor-2-8b", "expert-2-20b"}
+    one_gpu, two_gpus = (replace(H200, gpus=H200.gpus * count) for count in (1, 2))
+    assert {test.name for test in command._tests_here(known, wanted, two_gpus)} >= {"tensor-2-8b", "expert-2-20b"}
     capsys.readouterr()
     alone = {"continuous-8b", "continuous-graphs-8b", "loading-4b"}
-    assert {test.name for test in command._tests_here(known, wanted, one)} == alone
+    assert {test.name for test in command._tests_here(known, wanted, one_gpu)} == alone
     assert "tensor-2-8b needs 2 GPUs, and this machine has 1" in capsys.readouterr().err
     with pytest.raises(InputError, match=r"which has 1 GPU\."):
-        command._tests_here(known, known.named(["tensor-parallel"]), one)
+        command._tests_here(known, known.named(["tensor-parallel"]), one_gpu)

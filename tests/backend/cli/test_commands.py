@@ -50,16 +50,16 @@ def test_check_gives_verdicts_with_reasons(
 ) -> None:
     assert main(["check", "--arm", arm, "--json", "-"]) == code
     out, err = capsys.readouterr()
-    found = json.loads(out)
+    document = json.loads(out)
     assert err == ""
-    assert [verdict["level"] for verdict in found["verdicts"]] == levels
-    assert all(verdict["reason"] for verdict in found["verdicts"])
-    assert found["runnable"] is (code == 0)
-    assert set(found["requested"]) == set(found["planned"]) == set(axis_names())
+    assert [verdict["level"] for verdict in document["verdicts"]] == levels
+    assert all(verdict["reason"] for verdict in document["verdicts"])
+    assert document["runnable"] is (code == 0)
+    assert set(document["requested"]) == set(document["planned"]) == set(axis_names())
     assert main(["check", "--arm", arm]) == code
     shown = capsys.readouterr().out
     assert all(f"{level}: " in shown for level in levels)
-    assert all(f"Source: {verdict['source']}" in shown for verdict in found["verdicts"] if verdict["source"])
+    assert all(f"Source: {verdict['source']}" in shown for verdict in document["verdicts"] if verdict["source"])
     assert ("would run" in shown) is (code == 0)
     assert "predicted" in shown
 
@@ -86,16 +86,16 @@ def test_an_arm_is_checked_and_written_for_gpus_that_are_not_here(
     assert main(["check", *ELSEWHERE]) == main(["export", *ELSEWHERE]) == 2
     capsys.readouterr()
     assert main(["check", *ELSEWHERE, "--gpu", "h200 sxm", "--json", "-"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     (spec,) = [gpu for gpu in gpus() if gpu.name == "H200-SXM"]
-    assert (found["device"], found["gpus"], found["free_bytes"]) == (spec.name, 1, spec.memory_bytes)
-    assert "data sheet of H200-SXM" in found["bound"]["words"]
-    assert found["verdicts"][-1]["reason"] == found["assumed"] != ""
+    assert (document["device"], document["gpus"], document["free_bytes"]) == (spec.name, 1, spec.memory_bytes)
+    assert "data sheet of H200-SXM" in document["bound"]["words"]
+    assert document["verdicts"][-1]["reason"] == document["assumed"] != ""
     for options in ([], ["--standalone"]):
         assert main(["export", *ELSEWHERE, "--gpu", "H200-SXM", *options]) == 0
         script = capsys.readouterr().out
         compile(script, "script", "exec")
-        assert found["assumed"] in script.replace("\n# ", " ")
+        assert document["assumed"] in script.replace("\n# ", " ")
         assert not any(here in script for here in ("+cpu", str(kernel_packages.BUNDLED)))
     assert 'DEVICE = "cuda"' in script
 
@@ -157,12 +157,12 @@ def test_fit_needs_nothing_but_a_config(room: Path, capsys: pytest.CaptureFixtur
 def test_of_a_bundle_what_gave_way_is_said_as_text_and_in_the_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--model", "random:gpt2", "--arm", "lowest-latency"]) == 0
     text = capsys.readouterr().out
-    said = "note: Of the preset lowest-latency, projections=fused is left out: This architecture already has q, k and v"
-    assert said in text
+    note = "note: Of the preset lowest-latency, projections=fused is left out: This architecture already has q, k and v"
+    assert note in text
     assert main(["check", "--model", "random:gpt2", "--arm", "lowest-latency", "--json", "-"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["requested"]["projections"] == "separate"
-    assert [v["axis"] for v in found["verdicts"] if v["reason"].startswith("Of the preset")] == [
+    document = json.loads(capsys.readouterr().out)
+    assert document["requested"]["projections"] == "separate"
+    assert [v["axis"] for v in document["verdicts"] if v["reason"].startswith("Of the preset")] == [
         "kernels",
         "projections",
         "cuda_graphs",
@@ -174,15 +174,15 @@ def test_list_names_whatever_an_arm_a_model_or_a_gpu_is_called(capsys: pytest.Ca
     assert main(["list"]) == 0
     table = capsys.readouterr().out
     assert main(["list", "--json", "-"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    named = [entry["name"] for kind in ("presets", "axes", "gpus", "models") for entry in found[kind]]
+    document = json.loads(capsys.readouterr().out)
+    named = [entry["name"] for kind in ("presets", "axes", "gpus", "models") for entry in document[kind]]
     assert all(name in table for name in named)
-    assert {axis["name"]: len(axis["choices"]) for axis in found["axes"]} == {
+    assert {axis["name"]: len(axis["choices"]) for axis in document["axes"]} == {
         axis.name: len(axis.choices) for axis in all_axes()
     }
     assert {preset.name for preset in arm_presets()} | {gpu.name for gpu in gpus()} <= set(named)
     assert main(["list", "gpus", "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["axes"] == []
     assert main(["models", "--json", "-"]) == 0
-    assert json.loads(capsys.readouterr().out)["models"] == found["models"]
-    assert [model["name"] for model in found["models"] if model["default"]] == ["pocket"]
+    assert json.loads(capsys.readouterr().out)["models"] == document["models"]
+    assert [model["name"] for model in document["models"] if model["default"]] == ["pocket"]

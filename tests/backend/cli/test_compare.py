@@ -44,12 +44,12 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[st
 def test_the_document_on_standard_output_has_every_key_of_the_promise(
     compared: tuple[dict[str, Any], str, Path],
 ) -> None:
-    found, err, _ = compared
-    assert {"schema", "model", "machine", "versions", "arms"} <= set(found)
-    assert (found["schema"], found["model"], found["status"]) == (3, "pocket", "done")
-    assert {"torch", "transformers", "python"} <= set(found["versions"])
-    assert [arm["name"] for arm in found["arms"]] == ["A", "B"]
-    for arm in found["arms"]:
+    document, err, _ = compared
+    assert {"schema", "model", "machine", "versions", "arms"} <= set(document)
+    assert (document["schema"], document["model"], document["status"]) == (3, "pocket", "done")
+    assert {"torch", "transformers", "python"} <= set(document["versions"])
+    assert [arm["name"] for arm in document["arms"]] == ["A", "B"]
+    for arm in document["arms"]:
         assert arm["load"]["stages_s"]["read"] > 0 and arm["load"]["peak_bytes"]["host"] > arm["weight_bytes"]
         for record in ("requested", "planned", "effective"):
             assert set(arm[record]) == set(axis_names())
@@ -105,8 +105,8 @@ def test_kv_bytes_are_as_predicted_and_the_window_is_a_plateau_in_one_arm_alone(
 
 
 def test_the_two_caches_write_the_same_and_a_fallback_is_told(compared: tuple[dict[str, Any], str, Path]) -> None:
-    found, err, _ = compared
-    dynamic, unwindowed = found["arms"]
+    document, err, _ = compared
+    dynamic, unwindowed = document["arms"]
     assert dynamic["token_ids"] == unwindowed["token_ids"]
     assert dynamic["text"] == unwindowed["text"] != ""
     assert (dynamic["effective"]["cache"], unwindowed["effective"]["cache"]) == ("dynamic", "unwindowed")
@@ -125,8 +125,8 @@ def test_progress_is_on_standard_error(compared: tuple[dict[str, Any], str, Path
 
 def test_a_damaged_history_is_said_and_left_alone(compared: tuple[dict[str, Any], str, Path]) -> None:
     _, err, folder = compared
-    said = "Runs are not being kept. The history history.sqlite cannot be written: the file is damaged."
-    assert said in " ".join(err.split())
+    trouble = "Runs are not being kept. The history history.sqlite cannot be written: the file is damaged."
+    assert trouble in " ".join(err.split())
     assert (folder / "history.sqlite").read_bytes() == b"this is no database " * 100
 
 
@@ -158,10 +158,10 @@ def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
         assert part in out, out
     assert re.search(r"dtype +A +float16 +verified", out) and re.search(r" B +float32 +verified", out), out
     assert "note (arm A, dtype): This checkpoint is in bfloat16" in err
-    found = json.loads((room / "out.json").read_text())
-    half, full = found["arms"]
-    assert (found["workload"]["batch_size"], found["workload"]["repeats"]) == (3, 2)
-    for arm in found["arms"]:
+    document = json.loads((room / "out.json").read_text())
+    half, full = document["arms"]
+    assert (document["workload"]["batch_size"], document["workload"]["repeats"]) == (3, 2)
+    for arm in document["arms"]:
         assert len(arm["token_ids"]) == 6
         assert arm["kv_bytes"] == arm["kv_bytes_predicted"]
         assert arm["summary"]["batch_tokens_per_s"] == pytest.approx(3 * arm["summary"]["tokens_per_s"])

@@ -29,14 +29,14 @@ def a_screen(report: Report) -> str:
 @pytest.mark.parametrize("name", MACHINES)
 def test_every_choice_has_a_line(name: str) -> None:
     report = doctor.doctor_report(MACHINES[name])
-    found = report.document
-    assert [(row.axis, row.choice) for row in found.choices] == [
+    document = report.document
+    assert [(row.axis, row.choice) for row in document.choices] == [
         (a.name, c.name) for a in all_axes() for c in a.choices
     ]
-    assert all(row.why for row in found.choices if not row.usable)
-    assert found.problems == []
+    assert all(row.why for row in document.choices if not row.usable)
+    assert document.problems == []
     text = text_of(everything(report))
-    assert all(f"{row.axis}={row.choice}" in text for row in found.choices)
+    assert all(f"{row.axis}={row.choice}" in text for row in document.choices)
     assert "none found" in text
 
 
@@ -61,11 +61,11 @@ def test_verdicts_on_the_default_model(axis: str, choice: str, usable: bool, why
 
 def test_the_document_is_json_and_holds_the_same() -> None:
     document = doctor.doctor_report(CPU).document
-    found = json.loads(json.dumps(msgspec.to_builtins(document)))
-    assert (found["kind"], found["schema"]) == ("doctor", 3)
-    assert found["machine"] == CPU.describe()
-    assert len(found["choices"]) == len(document.choices)
-    assert {"axis", "choice", "usable", "why"} == set(found["choices"][0])
+    printed = json.loads(json.dumps(msgspec.to_builtins(document)))
+    assert (printed["kind"], printed["schema"]) == ("doctor", 3)
+    assert printed["machine"] == CPU.describe()
+    assert len(printed["choices"]) == len(document.choices)
+    assert {"axis", "choice", "usable", "why"} == set(printed["choices"][0])
 
 
 def test_problems_are_shown_and_the_rest_still_stands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,8 +87,8 @@ def test_the_doctor_shows_a_kept_bandwidth_and_says_when_it_cannot_measure_one(
     monkeypatch.setattr(hardware, "detect", lambda: CPU)
     assert main(["doctor", "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["bandwidth"] is None
-    found = bandwidth.Bandwidth(4e10, 3e10, CPU.name, "sum", 1.0)
-    monkeypatch.setattr(doctor, "measure", lambda machine: found)
+    rates = bandwidth.Bandwidth(4e10, 3e10, CPU.name, "sum", 1.0)
+    monkeypatch.setattr(doctor, "measure", lambda machine: rates)
     assert main(["doctor", "--bandwidth"]) == 0
     assert "40 GB/s" in capsys.readouterr().out
 
@@ -96,8 +96,8 @@ def test_the_doctor_shows_a_kept_bandwidth_and_says_when_it_cannot_measure_one(
         raise bandwidth.MeasureFailed("no result within 180 s")
 
     assert main(["doctor", "--json", "-"]) == 0
-    kept = json.loads(capsys.readouterr().out)["bandwidth"]
-    assert (kept["read_bytes_per_s"], kept["copy_bytes_per_s"], kept["method"]) == (4e10, 3e10, "sum")
+    recalled = json.loads(capsys.readouterr().out)["bandwidth"]
+    assert (recalled["read_bytes_per_s"], recalled["copy_bytes_per_s"], recalled["method"]) == (4e10, 3e10, "sum")
     monkeypatch.setattr(doctor, "measure", fail)
     assert main(["doctor", "--bandwidth"]) == 3
     assert "the measurement failed: no result within 180 s." in capsys.readouterr().out

@@ -41,9 +41,9 @@ def test_what_transformers_cannot_read_is_no_fault_of_a_choice(
     shutil.copytree(POCKET, room / "odd")
     (room / "odd" / name).write_text(json.dumps(json.loads((POCKET / name).read_text()) | change))
     assert main(["run", "--model", "./odd", *SHORT]) == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said.startswith(f"tokendyno: The model's {part} cannot be read (")
-    assert said.endswith("). Copy it again from the original checkpoint, or choose another model.")
+    sentence = capsys.readouterr().err.splitlines()[-1]
+    assert sentence.startswith(f"tokendyno: The model's {part} cannot be read (")
+    assert sentence.endswith("). Copy it again from the original checkpoint, or choose another model.")
 
 
 @pytest.fixture
@@ -67,11 +67,11 @@ def running(tmp_path: Path) -> Iterator[tuple["subprocess.Popen[str]", list[str]
         text=True,
     )
     assert process.stderr is not None
-    said: list[str] = []
-    while not any("A: run" in line for line in said):
-        said.append(process.stderr.readline())
-        assert said[-1], "it ended too early"
-    yield process, said
+    lines: list[str] = []
+    while not any("A: run" in line for line in lines):
+        lines.append(process.stderr.readline())
+        assert lines[-1], "it ended too early"
+    yield process, lines
     process.kill()
     process.communicate()
 
@@ -94,9 +94,9 @@ def test_a_worker_that_is_killed_is_a_failed_run_with_its_partial_result(
     assert process.returncode == 3
     assert "Arm A stopped during the measured run: The worker process was killed by SIGKILL" in err.splitlines()[-1]
     assert "Traceback" not in err
-    found = json.loads((tmp_path / "out.json").read_text())
-    assert (found["status"], found["arms"][0]["state"]) == ("failed", "failed")
-    assert "SIGKILL" in found["message"]
+    document = json.loads((tmp_path / "out.json").read_text())
+    assert (document["status"], document["arms"][0]["state"]) == ("failed", "failed")
+    assert "SIGKILL" in document["message"]
     assert out == "" or "arm A" in out
 
 

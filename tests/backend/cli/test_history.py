@@ -27,7 +27,7 @@ RUNS = [
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "h.sqlite"
     with kept_in(path, RUNS):
         pass
@@ -36,17 +36,17 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]:
+def output(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]:
     """What a command that succeeds prints."""
     assert main(["history", *words]) == 0
     printed = capsys.readouterr()
     return printed.out, printed.err
 
 
-def test_a_history_that_cannot_be_read_is_no_empty_one(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    newer(kept)
+def test_a_history_that_cannot_be_read_is_no_empty_one(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    newer(file)
     for words in (["history"], ["history", "show", "aaaa1111"], ["replay", "aaaa1111"]):
-        assert main([*words, "--history", str(kept)]) == 2
+        assert main([*words, "--history", str(file)]) == 2
         printed = capsys.readouterr()
         assert printed.out == "" and "A newer version of tokendyno wrote the history h.sqlite (format 99" in " ".join(
             printed.err.split()
@@ -55,19 +55,19 @@ def test_a_history_that_cannot_be_read_is_no_empty_one(kept: Path, capsys: pytes
 
 
 @pytest.mark.parametrize("words", [["history"], ["history", "show", "aaaa1111"], ["replay", "aaaa1111"]])
-def test_a_damaged_history_is_no_empty_one(kept: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    kept.write_text("no database " * 500)
-    assert main([*words, "--history", str(kept)]) == 2
+def test_a_damaged_history_is_no_empty_one(file: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text("no database " * 500)
+    assert main([*words, "--history", str(file)]) == 2
     assert "h.sqlite cannot be read: the file is damaged. Put a backup in its place" in " ".join(
         capsys.readouterr().err.split()
     )
 
 
 def test_a_history_that_another_program_has_locked_is_no_empty_one(
-    kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(history_file, "WAIT_S", 0.1)
-    with closing(sqlite3.connect(kept, isolation_level=None)) as db:
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("BEGIN EXCLUSIVE")
         assert main(["history"]) == 2
@@ -76,8 +76,8 @@ def test_a_history_that_another_program_has_locked_is_no_empty_one(
     assert "tokendyno: The history h.sqlite cannot be read: another program has locked it. End that" in printed.err
 
 
-def test_runs_are_listed_found_and_written(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, _ = said(capsys)
+def test_runs_are_listed_found_and_written(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = output(capsys)
     assert [line.split()[0] for line in out.splitlines() if line[:4] in ("aaaa", "bbbb", "cccc")] == [
         "bbbb3333",
         "aaaa2222",
@@ -85,29 +85,30 @@ def test_runs_are_listed_found_and_written(kept: Path, capsys: pytest.CaptureFix
     ]
     assert "    B generates 2.6x faster." in out and "Runs 1 to 3 of 3." in out
     assert all(len(line) <= 80 for line in out.splitlines())
-    out, _ = said(capsys, "--machine", "h200", "--axis", "cache=unwindowed", "--until", "1970-01-05")
+    out, _ = output(capsys, "--machine", "h200", "--axis", "cache=unwindowed", "--until", "1970-01-05")
     assert "aaaa2222" in out and "aaaa1111" not in out
-    out, _ = said(capsys, "--limit", "2")
+    out, _ = output(capsys, "--limit", "2")
     assert "Runs 1 to 2 of 3; --page 2 shows the next." in out
-    assert said(capsys, "--words", "nowhere")[0] == "None of 3 runs matches. Leave a filter out.\n"
-    document = json.loads(said(capsys, "--model", "pocket", "--json", "-")[0])
+    assert output(capsys, "--page", "9")[0] == "3 runs, and none on page 9.\n"
+    assert output(capsys, "--words", "nowhere")[0] == "None of 3 runs matches. Leave a filter out.\n"
+    document = json.loads(output(capsys, "--model", "pocket", "--json", "-")[0])
     assert (document["kind"], document["schema"], document["total"], document["kept"]) == ("history", 3, 3, 3)
 
 
-def test_a_run_is_named_shown_deleted_and_had_back(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "'a first try'" in said(capsys, "name", "aaaa2", "a first try")[1]
-    out, _ = said(capsys, "show", "aaaa2")
+def test_a_run_is_named_shown_deleted_and_had_back(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "'a first try'" in output(capsys, "name", "aaaa2", "a first try")[1]
+    out, _ = output(capsys, "show", "aaaa2")
     assert "Name: a first try" in out and "Time per token, mean" in out and "NVIDIA H200" in out
-    document = json.loads(said(capsys, "show", "aaaa2", "--json", "-")[0])
+    document = json.loads(output(capsys, "show", "aaaa2", "--json", "-")[0])
     assert document["kind"] == "run" and document["versions"]["torch"] == "2.11.0"
     predicted = document["arms"][1]["kv_bytes_predicted"]
     assert predicted["sliding"] == document["arms"][1]["kv_bytes"]["sliding"]
-    assert json.loads(said(capsys, "show", "bbbb", "--json", "-")[0])["kind"] == "batch"
-    assert "history undelete aaaa2222`" in said(capsys, "delete", "aaaa2")[1]
-    assert "Runs 1 to 2 of 2." in said(capsys)[0]
-    said(capsys, "undelete", "aaaa2")
-    assert "a first try: B generates" in said(capsys)[0]
-    out, _ = said(capsys, "pins", "aaaa1.A", "aaaa2.B")
+    assert json.loads(output(capsys, "show", "bbbb", "--json", "-")[0])["kind"] == "batch"
+    assert "history undelete aaaa2222`" in output(capsys, "delete", "aaaa2")[1]
+    assert "Runs 1 to 2 of 2." in output(capsys)[0]
+    output(capsys, "undelete", "aaaa2")
+    assert "a first try: B generates" in output(capsys)[0]
+    out, _ = output(capsys, "pins", "aaaa1.A", "aaaa2.B")
     assert "machine (Ryzen 7, 8 cores; NVIDIA H200)" in " ".join(out.split()) and "Time per token, mean" in out
 
 
@@ -131,19 +132,19 @@ def test_a_run_is_named_shown_deleted_and_had_back(kept: Path, capsys: pytest.Ca
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(
-    words: list[str], part: str, kept: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], part: str, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(["history", *words])
     printed = capsys.readouterr()
     assert part in sentence(code, printed.out, printed.err)
-    assert "Runs 1 to 3 of 3." in said(capsys)[0]
+    assert "Runs 1 to 3 of 3." in output(capsys)[0]
 
 
 def test_an_empty_history_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TOKENDYNO_HISTORY", str(tmp_path / "new" / "h.sqlite"))
-    assert "`tokendyno compare` makes one" in said(capsys)[0]
+    assert "`tokendyno compare` makes one" in output(capsys)[0]
 
 
 def test_commands_keep_their_runs_where_the_page_does(

@@ -159,8 +159,8 @@ def test_the_line_of_a_run_can_be_checked_and_the_help_of_check_does_not_offer_w
     for command, offered in (("run", True), ("check", False)):
         with pytest.raises(SystemExit):
             main([command, "--help"])
-        told = capsys.readouterr().out
-        assert all((option in told) is offered for option in ("--repeats", "--history", "--no-history"))
+        shown = capsys.readouterr().out
+        assert all((option in shown) is offered for option in ("--repeats", "--history", "--no-history"))
 
 
 @pytest.mark.parametrize("command", EXAMPLES)

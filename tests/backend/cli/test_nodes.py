@@ -25,16 +25,16 @@ from tokendyno.backend.executors.several_machines import Endpoint, Machines
 )
 def test_options_that_do_not_go_together(options: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
     code = main(options.split())
-    told = capsys.readouterr()
-    assert says in sentence(code, told.out, told.err)
+    printed = capsys.readouterr()
+    assert says in sentence(code, printed.out, printed.err)
 
 
 def test_a_port_that_is_in_use_is_said_before_anything_is_started(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
         code = main(f"run --arm parallel=tensor-2 --nnodes 2 --rdzv-endpoint {endpoint}".split())
-    told = capsys.readouterr()
-    assert f"{endpoint} cannot be listened at (Address already in use)" in sentence(code, told.out, told.err)
+    printed = capsys.readouterr()
+    assert f"{endpoint} cannot be listened at (Address already in use)" in sentence(code, printed.out, printed.err)
 
 
 def test_a_line_for_each_other_machine_says_what_to_type_there() -> None:

@@ -50,13 +50,13 @@ def test_a_phase_has_its_seconds_and_what_is_expected_of_it() -> None:
 
 
 def test_a_log_has_a_line_for_every_quarter() -> None:
-    said = set()
+    lines = set()
     for count in range(1, 65):
         run = Run(created(at_s=START_S))
         run.append(ArmEvent("A", 0, 0.5, Progress("run", "begin", 0.0)))
         tokens(run, "A", 0, count)
-        said.add(log_line(run))
-    assert len(said) == 5 and "A: run 48/64 tokens | B: waiting" in said
+        lines.add(log_line(run))
+    assert len(lines) == 5 and "A: run 48/64 tokens | B: waiting" in lines
 
 
 def test_an_arm_that_is_done_says_so() -> None:

@@ -38,16 +38,16 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str,
 
 
 def test_the_document_has_every_key_of_the_promise(read: tuple[dict[str, Any], str, Path]) -> None:
-    found, err, _ = read
-    assert (found["kind"], found["schema"], found["status"]) == ("quality", 3, "done")
-    assert 0 < found["kl_nats"] < 0.02 and found["cost"] in ("rounding", "small")
-    assert 0.9 <= found["top1_agreement"] <= 1 and found["perplexity_ratio"] == pytest.approx(1, abs=0.05)
-    assert [text["name"] for text in found["texts"]] == ["fox"] and found["all"]["positions"] == 24
-    a, b = found["arms"]
+    document, err, _ = read
+    assert (document["kind"], document["schema"], document["status"]) == ("quality", 3, "done")
+    assert 0 < document["kl_nats"] < 0.02 and document["cost"] in ("rounding", "small")
+    assert 0.9 <= document["top1_agreement"] <= 1 and document["perplexity_ratio"] == pytest.approx(1, abs=0.05)
+    assert [text["name"] for text in document["texts"]] == ["fox"] and document["all"]["positions"] == 24
+    a, b = document["arms"]
     assert len(a["positions"][0]["nll_nats"]) == len(b["positions"][0]["kl_nats"]) == 24
     assert a["positions"][0]["kl_nats"] == [] and a["positions"][0]["token_ids"] == b["positions"][0]["token_ids"]
     apart = [x != y for x, y in zip(a["positions"][0]["top_ids"], b["positions"][0]["top_ids"], strict=True)]
-    assert found["first_divergence"] == (apart.index(True) if any(apart) else None)
+    assert document["first_divergence"] == (apart.index(True) if any(apart) else None)
     proved = {row["axis"]: row["status"] for row in a["evidence"]}
     assert proved["dtype"] == "verified" and a["summary"]["latency_mean_s"] > 0
     assert "Traceback" not in err
@@ -59,17 +59,17 @@ def test_the_document_is_one_of_the_schema(read: tuple[dict[str, Any], str, Path
 
 
 def test_a_run_from_the_history_gives_the_same_document(read: tuple[dict[str, Any], str, Path]) -> None:
-    found, _, folder = read
+    document, _, folder = read
     store = Store(folder / "history.sqlite")
-    run = RunLog(store).get(found["run"])
+    run = RunLog(store).get(document["run"])
     store.close()
     assert run is not None and run.ended
     again = json.loads(msgspec.json.encode(quality_document(run)))
-    assert {**again, "versions": {}} == {**found, "versions": {}}
+    assert {**again, "versions": {}} == {**document, "versions": {}}
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "part"),
     [
         (["--positions", "3"], "3 positions were asked for"),
         (["--only-given"], "none was given. Add --text FILE"),
@@ -82,11 +82,11 @@ def test_a_run_from_the_history_gives_the_same_document(read: tuple[dict[str, An
             "Arm B: FlashAttention 3 runs on NVIDIA GPUs only. Set attention=auto. CUDA graphs need a CUDA device.",
         ),
     ],
-    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_input_is_a_sentence(
-    given: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    options: list[str], part: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["quality", *given]) == 2
-    assert said in capsys.readouterr().err
+    assert main(["quality", *options]) == 2
+    assert part in capsys.readouterr().err

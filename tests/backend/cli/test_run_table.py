@@ -46,14 +46,14 @@ def test_the_table_has_two_texts_when_they_differ_and_names_a_gpu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("length", "shown", "said"),
+    ("length", "shown", "note"),
     [(MAX_TEXT, MAX_TEXT, ""), (MAX_TEXT + 1500, MAX_TEXT, "(1,500 more characters; --all shows them)")],
 )
-def test_of_a_long_text_the_beginning_is_shown_and_all_of_it_on_demand(length: int, shown: int, said: str) -> None:
+def test_of_a_long_text_the_beginning_is_shown_and_all_of_it_on_demand(length: int, shown: int, note: str) -> None:
     run = begun("A")
     fill(run, "A", length * "\u00e6")
-    assert text_of(run_blocks(run)).count("\u00e6") == shown and said in text_of(run_blocks(run))
-    assert ("more characters" in text_of(run_blocks(run))) == bool(said)
+    assert text_of(run_blocks(run)).count("\u00e6") == shown and note in text_of(run_blocks(run))
+    assert ("more characters" in text_of(run_blocks(run))) == bool(note)
     assert text_of(run_blocks(run, everything=True)).count("\u00e6") == length
 
 

@@ -24,22 +24,22 @@ def document(read: bool) -> SweepDocument:
         journal.add(Trial(point.name, 0, [0.5, step_s, step_s], 0.5, 1 << 20, 5, [1]))
     if read:
         journal.add(Cost("dtype=float32", 0.0125, 0.98, 1.01, "small"))
-    found = point_results(points, {}, journal)
-    return SweepDocument("sweep", 3, "pocket", "Pocket", {}, {}, {}, OVER, WORK, 1, True, found)
+    results = point_results(points, {}, journal)
+    return SweepDocument("sweep", 3, "pocket", "Pocket", {}, {}, {}, OVER, WORK, 1, True, results)
 
 
 def test_quality_belongs_to_every_point_with_the_choices_that_were_read() -> None:
-    found = document(read=True)
-    assert [point.quality.kl_nats if point.quality else None for point in found.points] == [None, None, 0.0125, 0.0125]
-    rows = list(csv.DictReader(csv_text(found).splitlines()))
+    swept = document(read=True)
+    assert [point.quality.kl_nats if point.quality else None for point in swept.points] == [None, None, 0.0125, 0.0125]
+    rows = list(csv.DictReader(csv_text(swept).splitlines()))
     assert [row["kl_nats"] for row in rows] == ["", "", "0.0125", "0.0125"] and rows[2]["top1_agreement"] == "0.98"
-    table = text_of(sweep_blocks(found))
+    table = text_of(sweep_blocks(swept))
     assert "KL divergence" in table and table.count("0.0125 nats") == 2
     assert "KL divergence" not in text_of(sweep_blocks(document(read=False)))
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "part"),
     [
         (["--over", "batch_size"], "nothing to sweep over"),
         (["--over", "batch_size=1,2", "--quality"], "only sizes vary here"),
@@ -63,6 +63,6 @@ def test_quality_belongs_to_every_point_with_the_choices_that_were_read() -> Non
         (["--over", "cache=static"], "cache needs at least two different values, such as dynamic,unwindowed,static."),
     ],
 )
-def test_bad_input_is_a_sentence(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", "--no-history", *given]) == 2
-    assert said in capsys.readouterr().err
+def test_bad_input_is_a_sentence(options: list[str], part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "--no-history", *options]) == 2
+    assert part in capsys.readouterr().err

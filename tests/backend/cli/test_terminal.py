@@ -25,14 +25,14 @@ class Session:
         self.master, other = pty.openpty()
         fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        plain = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
+        inherited = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tokendyno", *arguments],
             stdin=other,
             stdout=other,
             stderr=other,
             cwd=ROOT,
-            env={**plain, "PYTHONPATH": path, "TERM": "xterm", **env},
+            env={**inherited, "PYTHONPATH": path, "TERM": "xterm", **env},
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
@@ -44,10 +44,10 @@ class Session:
         end = time.monotonic() + seconds
         while time.monotonic() < end and not (until and until in self.text):
             try:
-                found = os.read(self.master, 65536)
+                data = os.read(self.master, 65536)
             except OSError:  # the other end is closed
                 break
-            self.text += found.decode()
+            self.text += data.decode()
         return self.text
 
     def end(self) -> int:
@@ -70,6 +70,6 @@ def test_a_run_fits_the_terminal_and_leaves_no_progress_behind() -> None:
     lines = screen_lines(session.text)
     assert max(map(cell_len, (CODE.sub("", line) for line in lines))) <= 80
     assert not any("/150 tokens" in line or "\x1b[K" in line for line in lines)
-    colored = {found[0] for line in lines for found in CODE.finditer(line)}
+    colored = {match[0] for line in lines for match in CODE.finditer(line)}
     assert colored and all(code.endswith("m") for code in colored)
     assert all(line.count("\x1b[0m") == len(re.findall(r"\x1b\[[1-9]", line)) for line in lines)

@@ -23,16 +23,16 @@ def users(monkeypatch: pytest.MonkeyPatch, *words: str, typed: str = "") -> int:
 def test_a_user_is_added_gets_a_token_and_is_removed(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = Users(path)
+    accounts = Users(path)
     assert users(monkeypatch, "add", "ada", typed="correct horse\n") == 0
-    assert found.password_is("ada", "correct horse") and not found.password_is("ada", "correct horse\n")
+    assert accounts.password_is("ada", "correct horse") and not accounts.password_is("ada", "correct horse\n")
     capsys.readouterr()
     assert users(monkeypatch, "token", "ada") == 0
     printed = capsys.readouterr()
-    assert found.of_token(printed.out.strip()) == "ada" and "only once" in printed.err
+    assert accounts.of_token(printed.out.strip()) == "ada" and "only once" in printed.err
     assert users(monkeypatch, "list") == 0 and capsys.readouterr().out == "ada\n"
-    assert users(monkeypatch, "revoke", "ada") == 0 and found.of_token(printed.out.strip()) is None
-    assert users(monkeypatch, "remove", "ada") == 0 and found.names() == []
+    assert users(monkeypatch, "revoke", "ada") == 0 and accounts.of_token(printed.out.strip()) is None
+    assert users(monkeypatch, "remove", "ada") == 0 and accounts.names() == []
 
 
 @pytest.mark.parametrize(

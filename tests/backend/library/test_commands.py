@@ -31,14 +31,14 @@ def drawn(result: Any) -> Any:
 
 def test_a_run_is_a_document_a_table_and_a_figure(capsys: pytest.CaptureFixture[str]) -> None:
     result = td.run("pocket", "cache=static,loop=own", prompt="Once", **QUICK)
-    told = capsys.readouterr()
-    assert told.out == "" and "A: done" in told.err and "\x1b" not in told.err
+    printed = capsys.readouterr()
+    assert printed.out == "" and "A: done" in printed.err and "\x1b" not in printed.err
     arm = result.arms["A"]
     assert len(arm.token_ids) == 6 and result.verdict.startswith("A generates ")
     assert json.loads(result.to_json())["arms"][0]["token_ids"] == arm.token_ids
     table = result.to_pandas()
     assert list(table["latency_s"]) == arm.latency_s and set(table["arm"]) == {"A"}
-    assert list(drawn(result).y) == [1e3 * one for one in arm.latency_s[1:]]
+    assert list(drawn(result).y) == [1e3 * latency_s for latency_s in arm.latency_s[1:]]
 
 
 def test_a_verdict_is_the_sentence_of_the_page() -> None:
@@ -66,7 +66,7 @@ def test_texts_are_read_and_points_are_swept(tmp_path: Path) -> None:
     read = td.quality(
         "pocket", "dtype=float32", "dtype=bfloat16", text=[text], only_given=True, no_history=True, progress=False
     )
-    assert [one.name for one in read.document.texts] == ["mine"] and read.verdict == read.document.sentence
+    assert [text.name for text in read.document.texts] == ["mine"] and read.verdict == read.document.sentence
     assert len(read.to_pandas()) == 2 and list(drawn(read).x) == ["mine"]
     swept = td.sweep(
         "pocket",
@@ -84,16 +84,16 @@ def test_texts_are_read_and_points_are_swept(tmp_path: Path) -> None:
 
 
 def test_what_fits_and_what_would_run_are_what_the_commands_write(capsys: pytest.CaptureFixture[str]) -> None:
-    found = td.fit("Llama-3-8B", gpu="RTX-4090", context=4096, progress=False)
+    fit = td.fit("Llama-3-8B", gpu="RTX-4090", context=4096, progress=False)
     assert main(["fit", "--model", "Llama-3-8B", "--gpu", "RTX-4090", "--context", "4096", "--json", "-"]) == 0
-    ours, theirs = json.loads(found.to_json()), json.loads(capsys.readouterr().out)
+    ours, theirs = json.loads(fit.to_json()), json.loads(capsys.readouterr().out)
     for row in (*ours["rows"], *theirs["rows"]):
         del row["not_here"]  # names the memory that is free now
     assert ours == theirs
-    assert "fits on one RTX-4090" in found.verdict and len(found.to_pandas()) == len(found.table.rows)
-    assert max(drawn(found).y) > 1 << 30
-    there = td.advise("random:Llama-3-8B", gpu="H100-SXM", progress=False)
-    assert there.verdict.startswith("Nothing was measured on H100-SXM.") and len(there.to_pandas()) > 10
+    assert "fits on one RTX-4090" in fit.verdict and len(fit.to_pandas()) == len(fit.table.rows)
+    assert max(drawn(fit).y) > 1 << 30
+    advice = td.advise("random:Llama-3-8B", gpu="H100-SXM", progress=False)
+    assert advice.verdict.startswith("Nothing was measured on H100-SXM.") and len(advice.to_pandas()) > 10
     good, bad = td.check("pocket", {"cache": "static"}), td.check("pocket", "loop=own")
     assert good.runnable and good.verdict == "This arm would run."
     assert not bad.runnable and "Set cache=static." in bad.verdict
@@ -109,6 +109,7 @@ def test_what_fits_and_what_would_run_are_what_the_commands_write(capsys: pytest
         (lambda: td.run("pocket", "loop=own", **QUICK), "Set cache=static"),
         (lambda: td.compare("pocket", seconds=-1.0), "above 0"),
         (lambda: td.sweep("pocket", over={"batch": [1]}), "batch"),
+        (lambda: td.sweep("pocket", over={"batch_size": 4}, no_history=True), "at least two different values"),
         (lambda: td.fit("pocket", gpu="RTX-1"), "RTX-1"),
         (lambda: td.run("pocket", json="x"), "Unknown argument of td.run 'json'"),
     ],
@@ -119,19 +120,19 @@ def test_bad_arguments_are_one_sentence(call: Any, words: str) -> None:
 
 
 def test_a_second_thread_does_not_measure_meanwhile() -> None:
-    told: list[str] = []
+    errors: list[str] = []
 
     def other() -> None:
         try:
             td.run("pocket", progress=False, **QUICK)
         except InputError as error:
-            told.append(str(error))
+            errors.append(str(error))
 
     with commands._alone():
         thread = threading.Thread(target=other)
         thread.start()
         thread.join(60)
-    assert "Another thread of this process measures now" in told[0]
+    assert "Another thread of this process measures now" in errors[0]
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

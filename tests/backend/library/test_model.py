@@ -41,8 +41,8 @@ ARMS = [
 ]
 
 
-def load(arm: Any = "", model: str = "pocket", **more: Any) -> td.Model:
-    return td.load(model, arm, progress=False, **more)
+def load(arm: Any = "", model: str = "pocket", **options: Any) -> td.Model:
+    return td.load(model, arm, progress=False, **options)
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +89,10 @@ def test_a_stream_tells_the_text_piece_by_piece_and_can_be_closed_half_way(own_l
     whole = own_loop.generate(PROMPT, max_new_tokens=30)
     with own_loop.stream(PROMPT, max_new_tokens=30) as stream:
         tokens = list(stream)
-    assert [one.id for one in tokens] == whole.ids and "".join(one.text for one in tokens) == whole.text
-    assert [one.stop for one in tokens] == [""] * 29 + ["length"] and len(stream.prompt_ids) == whole.prompt_tokens
+    assert [token.id for token in tokens] == whole.ids and "".join(token.text for token in tokens) == whole.text
+    assert [token.stop for token in tokens] == [""] * 29 + ["length"] and len(stream.prompt_ids) == whole.prompt_tokens
     long = own_loop.stream(PROMPT, max_new_tokens=4000 if own_loop._inner.facts.max_positions > 4100 else 200)
-    first = [one.id for one in itertools.islice(long, 3)]
+    first = [token.id for token in itertools.islice(long, 3)]
     long.close()
     assert first == whole.ids[:3] and list(long) == []
     assert own_loop.generate(PROMPT, max_new_tokens=30).ids == whole.ids
@@ -110,13 +110,13 @@ def test_log_probabilities_are_those_of_the_model(arm: str) -> None:
     for token, row in zip(made.tokens, rows.log_softmax(-1), strict=True):
         expected = row.topk(3)
         assert token.logprob == pytest.approx(float(row[token.id]), abs=1e-3)
-        assert [one.logprob for one in token.top] == pytest.approx(expected.values.tolist(), abs=1e-3)
+        assert [likely.logprob for likely in token.top] == pytest.approx(expected.values.tolist(), abs=1e-3)
         assert token.top[0].id == token.id and token.top[0].text == model.tokenizer.decode([token.id])
 
 
 def test_a_text_ends_at_the_ids_that_end_it(own_loop: td.Model) -> None:
     ids = own_loop.generate(PROMPT, max_new_tokens=12).ids
-    end = next(i for i, one in enumerate(ids) if one not in ids[:i] and i > 3)
+    end = next(i for i, token in enumerate(ids) if token not in ids[:i] and i > 3)
     made = own_loop.generate(PROMPT, max_new_tokens=12, stop_ids=[ids[end]])
     assert made.ids == ids[: end + 1] and made.stop == "eos"
 
@@ -131,16 +131,16 @@ def test_ids_tensors_and_conversations_are_prompts_too(own_loop: td.Model, chatt
     expected = own_loop.generate(PROMPT, max_new_tokens=8).ids
     assert own_loop.generate(ids, max_new_tokens=8).ids == expected
     assert own_loop.generate(torch.tensor([ids]), max_new_tokens=8).ids == expected
-    said = [
+    messages = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "Yes?"},
         {"role": "user", "content": "Go"},
     ]
     rendered = "<user>Hi\n<assistant>Yes?\n<user>Go\nThen"
-    chat = chatty.generate(said, max_new_tokens=8)
+    chat = chatty.generate(messages, max_new_tokens=8)
     assert chat.ids == chatty.generate(rendered, max_new_tokens=8).ids
     for prompt, words in (
-        (said, "no chat template"),
+        (messages, "no chat template"),
         ([], "no tokens"),
         ("", "no tokens"),
         ([10**6], "ids must be from 0"),
@@ -171,16 +171,16 @@ def test_a_static_cache_serves_shorter_prompts_and_grows_for_longer_ones() -> No
 def test_threads_take_turns(own_loop: td.Model) -> None:
     prompts = [f"{PROMPT} {n}" for n in range(4)]
     expected = [own_loop.generate(prompt, max_new_tokens=10).ids for prompt in prompts]
-    found: dict[int, list[int]] = {}
+    texts: dict[int, list[int]] = {}
     threads = [
-        threading.Thread(target=lambda n=n: found.update({n: own_loop.generate(prompts[n], max_new_tokens=10).ids}))
+        threading.Thread(target=lambda n=n: texts.update({n: own_loop.generate(prompts[n], max_new_tokens=10).ids}))
         for n in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert [found[n] for n in range(4)] == expected
+    assert [texts[n] for n in range(4)] == expected
 
 
 def test_threads_share_the_steps_of_continuous_batching() -> None:
@@ -199,17 +199,18 @@ def test_threads_share_the_steps_of_continuous_batching() -> None:
             drawn = [model.stream(PROMPT, max_new_tokens=12, temperature=1.5, seed=None) for _ in range(2)]
             near = model.stream(PROMPT, max_new_tokens=12, temperature=1.5, top_k=1, seed=None)
             next(leaving)
-        found = [list(one) for one in streams]
-        texts = [tuple(token.id for token in one) for one in drawn]
-        assert [[token.id for token in one] for one in found[:5]] == expected[:5]
-        assert [token.id for token in found[5]] == expected[5][: expected[5].index(stop) + 1]
-        assert found[5][-1].stop == "eos" and len(set(texts)) == 2
+        tokens = [list(stream) for stream in streams]
+        texts = [tuple(token.id for token in stream) for stream in drawn]
+        assert [[token.id for token in text] for text in tokens[:5]] == expected[:5]
+        assert [token.id for token in tokens[5]] == expected[5][: expected[5].index(stop) + 1]
+        assert tokens[5][-1].stop == "eos" and len(set(texts)) == 2
         assert [token.id for token in near] == model.generate(PROMPT, max_new_tokens=12).ids
         with pytest.raises(InputError, match="ids must be"):
             next(unknown)
-        for more, words in (({"logprobs": 1}, "logprobs"), ({"temperature": 1.0}, "seed is 0"), ({}, "pages for 512")):
+        refused: Any = (({"logprobs": 1}, "logprobs"), ({"temperature": 1.0}, "seed is 0"), ({}, "pages for 512"))
+        for options, words in refused:
             with pytest.raises(InputError, match=words):
-                model.generate(PROMPT, max_new_tokens=1 if more else 512, **more)
+                model.generate(PROMPT, max_new_tokens=1 if options else 512, **options)
         with pytest.raises(InputError, match="tokendyno batch"):
             model.measure()
         texts_of: Any = model._inner._texts

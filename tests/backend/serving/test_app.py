@@ -22,9 +22,9 @@ def test_a_model_that_breaks_is_told_and_the_server_goes_on(tmp_path: Path) -> N
         client = TestClient(Service(model, "pocket", 128, Turns(0)).app(), base_url="http://localhost")
         for stream in (False, True, False):
             broken = client.post("/v1/completions", json=PROMPT | {"stream": stream})
-            said = broken.text if stream and broken.status_code == 200 else broken.json()["error"]["message"]
-            assert "use dtype=bfloat16" in said and "server_error" in broken.text
-            assert broken.status_code == 500 or "data: [DONE]" not in said
+            message = broken.text if stream and broken.status_code == 200 else broken.json()["error"]["message"]
+            assert "use dtype=bfloat16" in message and "server_error" in broken.text
+            assert broken.status_code == 500 or "data: [DONE]" not in message
         assert client.get("/health").status_code == 200
         assert 'outcome="failed"} 3' in client.get("/metrics").text
 
@@ -71,7 +71,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("options", "words"), REFUSED, ids=lambda one: str(one)[:40])
+@pytest.mark.parametrize(("options", "words"), REFUSED, ids=lambda value: str(value)[:40])
 def test_what_cannot_be_served_is_refused_in_a_sentence(options: list[str], words: str, tmp_path: Path) -> None:
     ran = cli_here("serve", "--port", "0", *options, cwd=tmp_path)
     assert words in sentence(ran.returncode, ran.stdout, ran.stderr)

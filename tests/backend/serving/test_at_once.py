@@ -28,18 +28,18 @@ def arm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedArm]:
 def running(arm: ServedArm) -> tuple[float, float]:
     with arm.http() as plain:
         lines = [line for line in plain.get("/metrics").text.splitlines() if not line.startswith("#")]
-    found = dict(line.rsplit(" ", 1) for line in lines)
-    return float(found["tokendyno_running"]), float(found["tokendyno_queue_length"])
+    metrics = dict(line.rsplit(" ", 1) for line in lines)
+    return float(metrics["tokendyno_running"]), float(metrics["tokendyno_queue_length"])
 
 
 def test_four_at_once_give_the_texts_of_one_at_a_time(arm: ServedArm) -> None:
     client = arm.openai()
-    asked: Any = {"model": "pocket", "temperature": 0, "extra_body": IDS}
+    fields: Any = {"model": "pocket", "temperature": 0, "extra_body": IDS}
     with td.load("pocket", "dtype=float32", max_length=256, progress=False) as model:
         expected = [model.generate(one, max_new_tokens=40 + at, ignore_eos=True) for at, one in enumerate(PROMPTS)]
 
     def ids(at: int) -> list[int]:
-        events = client.completions.create(prompt=PROMPTS[at], max_tokens=40 + at, stream=True, **asked)
+        events = client.completions.create(prompt=PROMPTS[at], max_tokens=40 + at, stream=True, **fields)
         choices: list[Any] = [event.choices[0] for event in events]
         assert "".join(one.text for one in choices) == expected[at].text and len(choices) > 10
         return [token for one in choices for token in one.token_ids]
@@ -47,7 +47,7 @@ def test_four_at_once_give_the_texts_of_one_at_a_time(arm: ServedArm) -> None:
     with concurrent.futures.ThreadPoolExecutor(4) as threads:
         assert list(threads.map(ids, range(4))) == [one.ids for one in expected]
     stopped: Any = client.completions.create(
-        prompt=PROMPTS[0], max_tokens=40, stop=[expected[0].text[20:26]], **asked
+        prompt=PROMPTS[0], max_tokens=40, stop=[expected[0].text[20:26]], **fields
     ).choices[0]
     assert stopped.text == expected[0].text[:20] and stopped.finish_reason == "stop"
 

@@ -39,8 +39,8 @@ def client(arm: ServedArm) -> openai.OpenAI:
 
 @pytest.fixture(scope="module")
 def plain(arm: ServedArm) -> Iterator[httpx.Client]:
-    with arm.http() as found:
-        yield found
+    with arm.http() as http:
+        yield http
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +55,8 @@ def counts(plain: httpx.Client) -> dict[str, float]:
 
 
 def test_it_says_what_it_serves_and_what_for(arm: ServedArm, client: openai.OpenAI) -> None:
-    said = "\n".join(arm.lines)
-    assert "loop=own" in said and "1,024 tokens" in said and "demos and experiments" in said and "vLLM" in said
+    lines = "\n".join(arm.lines)
+    assert "loop=own" in lines and "1,024 tokens" in lines and "demos and experiments" in lines and "vLLM" in lines
     assert [one.id for one in client.models.list()] == [client.models.retrieve(arm.model).id] == [arm.model]
 
 
@@ -112,19 +112,20 @@ def test_a_text_ends_before_a_stop_that_lies_across_tokens(
 
 def test_log_probabilities_are_those_of_the_library(client: openai.OpenAI, model: td.Model) -> None:
     expected = model.generate(PROMPT, max_new_tokens=8, logprobs=3).tokens
-    found = client.completions.create(prompt=PROMPT, max_tokens=8, logprobs=3, **GREEDY).choices[0]
-    assert found.logprobs is not None and found.logprobs.token_logprobs is not None
-    assert found.logprobs.token_logprobs == pytest.approx([one.logprob for one in expected], abs=1e-5)
-    assert found.logprobs.tokens == [model.tokenizer.decode([one.id]) for one in expected]
-    assert found.logprobs.top_logprobs is not None and found.logprobs.text_offset is not None
-    assert list(found.logprobs.top_logprobs[2]) == [one.text for one in expected[2].top]
-    assert [found.text[at:][:1] for at in found.logprobs.text_offset] == [t[:1] for t in found.logprobs.tokens]
-    said = model.generate(SAID, max_new_tokens=4, logprobs=2).tokens
+    choice = client.completions.create(prompt=PROMPT, max_tokens=8, logprobs=3, **GREEDY).choices[0]
+    assert choice.logprobs is not None and choice.logprobs.token_logprobs is not None
+    assert choice.logprobs.token_logprobs == pytest.approx([one.logprob for one in expected], abs=1e-5)
+    assert choice.logprobs.tokens == [model.tokenizer.decode([one.id]) for one in expected]
+    assert choice.logprobs.top_logprobs is not None and choice.logprobs.text_offset is not None
+    assert list(choice.logprobs.top_logprobs[2]) == [one.text for one in expected[2].top]
+    assert [choice.text[at:][:1] for at in choice.logprobs.text_offset] == [t[:1] for t in choice.logprobs.tokens]
+    expected_chat = model.generate(SAID, max_new_tokens=4, logprobs=2).tokens
     chat = client.chat.completions.create(messages=SAID, max_tokens=4, logprobs=True, top_logprobs=2, **GREEDY)
     assert chat.choices[0].logprobs is not None and chat.choices[0].logprobs.content is not None
-    for told, one in zip(chat.choices[0].logprobs.content, said, strict=True):
-        assert told.logprob == pytest.approx(one.logprob, abs=1e-5) and bytes(told.bytes or []).decode() == told.token
-        assert [top.token for top in told.top_logprobs] == [top.text for top in one.top]
+    for item, token in zip(chat.choices[0].logprobs.content, expected_chat, strict=True):
+        assert item.logprob == pytest.approx(token.logprob, abs=1e-5)
+        assert bytes(item.bytes or []).decode() == item.token
+        assert [top.token for top in item.top_logprobs] == [top.text for top in token.top]
 
 
 def test_prompts_may_be_ids_and_lists_of_one_and_texts_are_drawn_by_seed(

@@ -7,13 +7,13 @@ from tokendyno.backend.serving.stream import StopTexts
 
 
 def passed(pieces: list[str], stops: list[str]) -> tuple[str, bool]:
-    found, out = StopTexts(stops), ""
+    stop_texts, out = StopTexts(stops), ""
     for piece in pieces:
-        text, met = found.feed(piece)
+        text, met = stop_texts.feed(piece)
         out += text
         if met:
             return out, True
-    return out + found.rest(), False
+    return out + stop_texts.rest(), False
 
 
 @given(st.lists(st.text("ab", max_size=4)), st.lists(st.text("abc", min_size=1, max_size=4), max_size=3))
@@ -31,5 +31,5 @@ def test_pieces_change_nothing(pieces: list[str], stops: list[str]) -> None:
 
 
 def test_nothing_is_kept_longer_than_a_stop_may_begin_in_it() -> None:
-    found = StopTexts(["\n\nQ:"])
-    assert [found.feed(piece)[0] for piece in ("a", "\n", "b\n", "\nQ", "x")] == ["a", "", "\nb", "", "\n\nQx"]
+    stop_texts = StopTexts(["\n\nQ:"])
+    assert [stop_texts.feed(piece)[0] for piece in ("a", "\n", "b\n", "\nQ", "x")] == ["a", "", "\nb", "", "\n\nQx"]

@@ -34,12 +34,12 @@ class Pair(NamedTuple):
 def bench(name: str, line: str) -> dict[str, Any]:
     """Run `tokendyno LINE --json -`. AssertionError with its standard error if it fails."""
     command = [sys.executable, "-m", "tokendyno", *shlex.split(line), "--json", "-"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=540, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=540, check=False)
+    assert ended.returncode == 0, ended.stderr[-3000:]
     if folder := os.environ.get("TOKENDYNO_OUT"):
-        (Path(folder) / f"{name}.json").write_text(done.stdout)
-    result: dict[str, Any] = json.loads(done.stdout)
-    return result
+        (Path(folder) / f"{name}.json").write_text(ended.stdout)
+    document: dict[str, Any] = json.loads(ended.stdout)
+    return document
 
 
 def tell(document: dict[str, Any]) -> None:
@@ -47,7 +47,7 @@ def tell(document: dict[str, Any]) -> None:
     mib = 1 << 20
     for arm in document["arms"]:
         s, extra = arm["summary"], arm["extra"]
-        asked = ",".join(f"{axis}={choice}" for axis, choice in arm["effective"].items())
+        choices = ",".join(f"{axis}={choice}" for axis, choice in arm["effective"].items())
         figures = [
             f"ttft {1e3 * s['ttft_s']:.1f} ms" if s["ttft_s"] else "forward passes",
             f"median {1e3 * s['latency_median_s']:.2f} ms",
@@ -59,4 +59,4 @@ def tell(document: dict[str, Any]) -> None:
             f"kv {(s['kv_bytes'] or 0) / mib:.1f} MiB",
             *(f"{name} {seconds:.1f} s" for name, seconds in arm["phases_s"].items()),
         ]
-        print(f"{document['model']} {arm['name']} {asked}: {', '.join(figures)}")
+        print(f"{document['model']} {arm['name']} {choices}: {', '.join(figures)}")

@@ -15,7 +15,7 @@ from tokendyno.backend import hardware
 from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.engine.bench import Bench
-from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations import defaults
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import document
 
@@ -69,17 +69,16 @@ def left_behind_bytes(bench: Bench, before: int) -> int:
 
 def settled(bench: Bench, model: str, arm: str, work: Workload = WORK) -> tuple[dict[str, str], str]:
     """The choices of an arm after applying the fixes of its verdicts, and why it cannot run ("" if it can)."""
-    choices = dict(parse_arm(model, arm).choices)
+    requested = dict(parse_arm(model, arm).choices)
+    choices, default = requested, defaults()
     for _ in range(MOST_FIXES):
         blocked = bench.check(Request(model, [ArmRequest("A", choices)], work))["A"].blocked
         if not blocked:
             return choices, ""
-        asked = dict(parse_arm(model, arm).choices)
-        fix = next((v.fix for v in blocked if v.fix and not set(v.fix) & set(asked)), None)
+        fix = next((v.fix for v in blocked if v.fix and not set(v.fix) & set(requested)), None)
         if fix is None:
             return choices, blocked[0].reason
-        defaults = {axis.name: axis.default for axis in all_axes()}
-        choices = {axis: choice for axis, choice in {**choices, **fix}.items() if choice != defaults[axis]}
+        choices = {axis: choice for axis, choice in {**choices, **fix}.items() if choice != default[axis]}
     return choices, "its fixes go in a circle"
 
 

@@ -52,7 +52,7 @@ PIECES: dict[str, tuple[str, str, str, Any]] = {
 
 class Bed:
     """A model with the kernels, or the part of it that one of `ranks` has, and a cache, on which steps are built and
-    timed. filled: tokens in the cache, random ones; 0: a prompt of a quarter of the places. eight_bits: of the cache"""
+    timed. `filled`: random tokens in the cache; 0: a prompt of a quarter of the places. `eight_bits`: of the cache."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Bed:
     def token_s(self, rounds: int = ROUNDS, steps: int = STEPS) -> float:
         """Seconds per token between two CUDA events, median over rounds."""
         replay, begin = self.step()
-        steps, found = max(1, min(steps, self._most // rounds)), []
+        steps, times_s = max(1, min(steps, self._most // rounds)), []
         begin()
         for _ in range(WARM):
             replay()
@@ -120,8 +120,8 @@ class Bed:
                 replay()
             last.record()
             last.synchronize()
-            found.append(float(first.elapsed_time(last)) / 1e3 / steps)
-        return statistics.median(found)
+            times_s.append(float(first.elapsed_time(last)) / 1e3 / steps)
+        return statistics.median(times_s)
 
     def kernels(self) -> list[tuple[str, float, float]]:
         """(name, begin, end) in microseconds of the kernels of one replayed step."""
@@ -130,10 +130,10 @@ class Bed:
         for _ in range(WARM):
             replay()
         torch.cuda.synchronize()
-        with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        with profile(activities=[ProfilerActivity.CUDA]) as profiler:
             replay()
             torch.cuda.synchronize()
-        spans = [event for event in seen.events() if event.device_type == DeviceType.CUDA]
+        spans = [event for event in profiler.events() if event.device_type == DeviceType.CUDA]
         return sorted(((e.name, e.time_range.start, e.time_range.end) for e in spans), key=lambda span: span[1])
 
 
@@ -145,8 +145,8 @@ def fill(cache: StaticSlotCache, step: Step, tokens: int) -> None:
         if slots.added is not None:
             slots.added.masked_fill_(slots.filled[:, None, None], 0)
     for layer in cache.layers:
-        for held in (layer.keys, layer.values):
-            held.copy_(torch.randn(held.shape, device=held.device, dtype=torch.bfloat16))
+        for states in (layer.keys, layer.values):
+            states.copy_(torch.randn(states.shape, device=states.device, dtype=torch.bfloat16))
         if cache.eight_bits:
             layer.key_scales.fill_(1)
             layer.value_scales.fill_(1)
@@ -192,13 +192,15 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--quantization", default="none")
     parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with torch.inference_mode():
-        bed = Bed(given.model, given.places, given.ranks, given.quantization, given.filled, given.cache == "static-fp8")
+        eight_bits = options.cache == "static-fp8"
+        bed = Bed(options.model, options.places, options.ranks, options.quantization, options.filled, eight_bits)
         spans = bed.kernels()
         bed.token_s()  # warm up clocks and temperature
         whole_s = bed.token_s()
-        print(f"{given.model}, {given.places} places, {torch.cuda.get_device_name()}: {1e3 * whole_s:.4f} ms a token")
+        gpu = torch.cuda.get_device_name()
+        print(f"{options.model}, {options.places} places, {gpu}: {1e3 * whole_s:.4f} ms a token")
         pieces = {"everything on": whole_s}
         present = {name: piece for name, piece in PIECES.items() if piece[0] in bed.loaded}
         for name, (package, module, switch, off) in present.items():
@@ -222,9 +224,9 @@ def main() -> None:
             f"{row['count']:4} x {row['name'][:60]:60} {row['each_us']:7.2f} us each, gap {row['gap_us']:6.2f}, "
             f"adds {row['added_us']:7.1f}"
         )
-    if given.json:
-        found = {"model": given.model, "gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
-        given.json.write_text(json.dumps({**found, "token_s": pieces, "kernels": rows, "spans": spans}))
+    if options.json:
+        setup = {"model": options.model, "gpu": gpu, "torch": torch.__version__}
+        options.json.write_text(json.dumps({**setup, "token_s": pieces, "kernels": rows, "spans": spans}))
 
 
 if __name__ == "__main__":
