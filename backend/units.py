@@ -4,6 +4,11 @@ import math
 from collections.abc import Callable
 
 
+def plural(count: int, noun: str) -> str:
+    """ "1 run", "2 runs", "1,000 runs"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def three(value: float) -> str:
     """Three significant digits (19.0, 0.00123, 1,230), never in exponent form; "n/a" for NaN and infinities."""
     if value == 0:

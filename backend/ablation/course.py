@@ -22,6 +22,7 @@ from tokendyno.backend.quality.texts import shipped_texts
 from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.statistics import mean
+from tokendyno.backend.units import plural
 
 log = logging.getLogger("tokendyno")
 
@@ -76,12 +77,12 @@ class Course:
     @property
     def count(self) -> str:
         """The same in words."""
-        return f"{self.finished} of {self.trials} runs"
+        return f"{self.finished} of {plural(self.trials, 'run')}"
 
     @property
     def outcome(self) -> str:
         """What it is once nothing is left to do."""
-        return f"{self.trials} runs of {self.heading.rounds} rounds, with 95% intervals."
+        return f"{plural(self.trials, 'run')} of {plural(self.heading.rounds, 'round')}, with 95% intervals."
 
     @property
     def complete(self) -> bool:

@@ -28,6 +28,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.quality import Quality, QualityText
 from tokendyno.backend.quality.texts import YOURS, shipped_texts
+from tokendyno.backend.units import plural
 
 SWEEP = "sweep"
 """The kind in the heading of a sweep; its changes are what is varied, each with its values."""
@@ -144,12 +145,12 @@ class AdviceCourse(Course):
     @property
     def count(self) -> str:
         """Runs so far; how many there will be is not known."""
-        return f"{self.finished} runs"
+        return plural(self.finished, "run")
 
     @property
     def outcome(self) -> str:
         """What was spent."""
-        return f"{self.finished} runs in {self.advice.steps.spent_s:.0f} s."
+        return f"{plural(self.finished, 'run')} in {self.advice.steps.spent_s:.0f} s."
 
     @property
     def finished(self) -> int:

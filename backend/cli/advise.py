@@ -34,6 +34,7 @@ from tokendyno.backend.quality.texts import shipped_texts
 from tokendyno.backend.traffic import Limits as TrafficLimits
 from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.traffic.trace_file import read_trace
+from tokendyno.backend.units import plural
 
 PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
 """What arms are tried with unless options say otherwise."""
@@ -72,7 +73,7 @@ def _of_requests(options: argparse.Namespace, question: Question) -> Question:
     if replace(question.work, seed=0) != PROMPT:
         raise InputError("--requests names prompts and lengths of its own. Leave out the options of a prompt.")
     requests = read_trace(options.requests)
-    traffic = Traffic(requests, MOST_AT_ONCE, 0, TrafficLimits(), f"{len(requests)} requests of a trace")
+    traffic = Traffic(requests, MOST_AT_ONCE, 0, TrafficLimits(), f"{plural(len(requests), 'request')} of a trace")
     return msgspec.structs.replace(question, work=workload_of(traffic), wish="throughput", traffic=traffic)
 
 
@@ -88,7 +89,7 @@ def _measured(
     ended = Ended(OK)
     with contextlib.closing(Journal(options.journal, heading)) as journal:
         advice = Advice(bench, question, journal, quality, command_id())
-        say(f"{len(advice.steps.space.arms):,} arms may answer; {budget_s:g} s to find the best")
+        say(f"{plural(len(advice.steps.space.arms), 'arm')} may answer; {budget_s:g} s to find the best")
         bench.start()
         try:
             if places:

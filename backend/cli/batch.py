@@ -13,6 +13,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.traffic import Limits, Traffic
 from tokendyno.backend.traffic.presets import drawn, traffic_preset, traffic_presets
 from tokendyno.backend.traffic.trace_file import read_trace
+from tokendyno.backend.units import plural
 
 
 def batch(options: argparse.Namespace) -> int:
@@ -38,7 +39,7 @@ def read_traffic(options: argparse.Namespace) -> Traffic:
                 raise InputError(f"--trace names the requests, so {option} has nothing to change. Remove one of them.")
         requests = read_trace(options.trace)
         concurrent = 16 if options.concurrent is None else options.concurrent
-        return Traffic(requests, concurrent, options.pages, limits, f"{len(requests)} requests of a trace")
+        return Traffic(requests, concurrent, options.pages, limits, f"{plural(len(requests), 'request')} of a trace")
     preset = traffic_preset(options.traffic or traffic_presets()[0].name)
     shape, changes = preset.draw, {}
     if options.requests is not None:

@@ -15,7 +15,7 @@ from tokendyno.backend.models.files.hub import free_cache_bytes
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.conditions import hub_kernel_repositories, runs_mxfp4
 from tokendyno.backend.optimizations.mxfp4 import KERNELS as MXFP4_KERNELS
-from tokendyno.backend.units import bytes_text
+from tokendyno.backend.units import bytes_text, plural
 
 SPARE_DISK_BYTES = 1 << 30
 """What a download leaves free for the history, and for whatever else writes to that disk."""
@@ -103,11 +103,11 @@ def check_room(jobs: list[Job], waiting: int, visitor: Visitor, limits: Limits) 
     address_runs = sum(bool(job.address) and job.address == visitor.address for job in jobs)
     if limits.address_runs is not None and address_runs >= limits.address_runs:
         raise InputError(
-            f"{address_runs} runs from your network are queued or running, as many as there may be here. Wait for one "
-            "to end, then press Run again."
+            f"Queued or running from your network: {plural(address_runs, 'run')}, as many as there may be here. "
+            "Wait for one to end, then press Run again."
         )
     if waiting >= limits.queued_runs:
-        raise InputError(f"{waiting} runs are waiting already. Wait for one to end, then press Run again.")
+        raise InputError(f"Already waiting: {plural(waiting, 'run')}. Wait for one to end, then press Run again.")
 
 
 def hub_kernels(checked: Checked, facts: ModelFacts, machine: Machine) -> set[str]:

@@ -17,7 +17,7 @@ from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.quality import whole_reading
 from tokendyno.backend.runs.row import choices_text, machine_text, work_text
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.units import three
+from tokendyno.backend.units import plural, three
 from tokendyno.backend.views.comparison import SAME_BYTES, less_or_more, lowered, memory_noise
 from tokendyno.backend.views.details import interval_tile
 from tokendyno.backend.views.ledger import and_list, ledger_summary, prompt_rows
@@ -149,7 +149,7 @@ def read_pins(text: str) -> list[Pin]:
         if Pin(run, arm) not in pins:
             pins.append(Pin(run, arm))
     if len(pins) > MOST:
-        raise InputError(f"{len(pins)} arms are pinned; {FEWEST} to {MOST} can stand side by side. Remove some.")
+        raise InputError(f"Pinned: {plural(len(pins), 'arm')}; {FEWEST} to {MOST} can stand side by side. Remove some.")
     return pins
 
 
@@ -350,7 +350,7 @@ def conditions(run: Snapshot, name: str) -> dict[str, str]:
         by_label[package] = without_controls(created.versions.get(package, "none" if created.versions else UNKNOWN))
     traffic = run.request.traffic
     if traffic is not None:
-        return by_label | {"Requests": without_controls(traffic.label) or f"{len(traffic.requests):,} requests"}
+        return by_label | {"Requests": without_controls(traffic.label) or plural(len(traffic.requests), "request")}
     return by_label | _workload(run, name)
 
 

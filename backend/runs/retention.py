@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import Limits
+from tokendyno.backend.units import plural
 
 DAYS, MIB = "TOKENDYNO_HISTORY_DAYS", "TOKENDYNO_HISTORY_MIB"
 
@@ -51,7 +52,7 @@ class Retention:
     def sentence(self, deleted: "Deleted") -> str:
         """A sentence for the user: what was deleted, and for which limit."""
         old, large, ablations = deleted
-        parts = [f"{old:,} runs older than {self.days:g} days"] if old else []
+        parts = [f"{plural(old, 'run')} older than {self.days:g} day{'' if self.days == 1 else 's'}"] if old else []
         if large:
             parts.append(f"{large:,} of the oldest runs, to stay below {(self.max_bytes or 0) >> 20:,} MiB")
         if ablations:

@@ -9,6 +9,7 @@ import msgspec
 from tokendyno.backend.optimizations import titles_text
 from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.records import Created
+from tokendyno.backend.units import plural
 
 MAX_PROMPT = 600
 """Characters of a prompt that are searched."""
@@ -87,7 +88,7 @@ def work_text(created: Created) -> str:
     """Sizes by which runs of one model can be told apart, such as the points of a sweep."""
     request, workload = created.request, created.request.workload
     if request.traffic is not None:
-        return f"{len(request.traffic.requests):,} requests"
+        return plural(len(request.traffic.requests), "request")
     if request.quality is not None:
         return f"{len(request.quality.texts):,} text{'s' if len(request.quality.texts) > 1 else ''}"
     parts = [f"batch {workload.batch_size:,}"] if workload.batch_size > 1 or request.trial else []

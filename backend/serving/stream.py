@@ -14,6 +14,7 @@ from tokendyno.backend.library.model import Model
 from tokendyno.backend.library.tokens import Token, TokenStream
 from tokendyno.backend.serving.metrics import Metrics, Outcome
 from tokendyno.backend.serving.schema import Chat, Completion, Refused
+from tokendyno.backend.units import plural
 
 Finish = Literal["stop", "length"]
 
@@ -75,9 +76,8 @@ class Turns:
         """Take a place in the queue. Refused where it is full."""
         self._check_open()
         if self.inside >= self._most_inside:
-            sentence = (
-                f"The queue is full: {self.waiting} requests wait, and as many as --queue allows. Try again later."
-            )
+            waiting = plural(self.waiting, "request")
+            sentence = f"The queue is full: {waiting} waiting, as many as --queue allows. Try again later."
             raise Refused(sentence, 429, code="queue_full")
         self.inside += 1
 

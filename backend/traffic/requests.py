@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.units import plural
 
 MAX_REQUESTS = 2_000
 Arrival = Literal["at-once", "poisson", "burst"]
@@ -56,7 +57,7 @@ class Draw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
         }[self.arrival]
         long = f", {self.long_share:.0%} of them {_range(self.long_prompt_tokens)}" if self.long_share else ""
         return (
-            f"{self.requests} requests, prompts of {_range(self.prompt_tokens)} tokens{long}, outputs of "
+            f"{plural(self.requests, 'request')}, prompts of {_range(self.prompt_tokens)} tokens{long}, outputs of "
             f"{_range(self.new_tokens)} tokens, {how}, seed {seed}"
         )
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tokendyno.backend.units import bytes_text, seconds_text, three
+from tokendyno.backend.units import bytes_text, plural, seconds_text, three
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,7 @@ def test_bytes(size: int, text: str) -> None:
 )
 def test_seconds(seconds: float, text: str) -> None:
     assert " ".join(seconds_text(seconds)) == text
+
+
+def test_one_thing_has_no_s() -> None:
+    assert [plural(count, "run") for count in (0, 1, 2, 1000)] == ["0 runs", "1 run", "2 runs", "1,000 runs"]

@@ -23,7 +23,7 @@ from tokendyno.backend.export.short import short_script
 from tokendyno.backend.quality.recipes import recipes
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.statistics import Estimate, estimate
-from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
+from tokendyno.backend.units import bytes_text, interval_text, plural, seconds_text, three
 from tokendyno.backend.views.ledger import ledger_rows
 from tokendyno.backend.views.pareto import Cost, pareto
 
@@ -156,7 +156,7 @@ class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def counts(self) -> str:
         """How many arms there were, and what became of them."""
         pruned, not_tried = (sum(group.count for group in groups) for groups in (self.pruned, self.not_tried))
-        return f"{pruned:,} arms ruled out, {len(self.measured):,} measured, {not_tried:,} not tried"
+        return f"{plural(pruned, 'arm')} ruled out, {len(self.measured):,} measured, {not_tried:,} not tried"
 
 
 def _document(builder: Builder, question: Question, **fields: Any) -> AdviceDocument:
@@ -212,7 +212,7 @@ def advice_document(
     unconfirmed = ended and steps.journal.confirmed is None and answer.now.leader not in (None, steps.space.base.name)
     rest = [
         *([UNCONFIRMED] if unconfirmed else []),
-        f"{document.counts}, in {steps.runs} runs of {steps.most_runs} at most.",
+        f"{document.counts}, in {plural(steps.runs, 'run')} of {steps.most_runs} at most.",
     ]
     winners = [msgspec.structs.replace(winner, certificate=[*winner.certificate, *rest]) for winner in answer.winners()]
     document = msgspec.structs.replace(document, winners=winners)
@@ -309,10 +309,12 @@ class _Answer:
             )
             certificate.append(_proof(run.ledger("B"), {*measured.choices, TOKENS}))
             again = "Measured again in fresh workers beside the model as it comes"
-            certificate.append(f"{again}, in {comparison.pairs if comparison else 0} pairs of runs{_bounds(ratio)}.")
+            certificate.append(
+                f"{again}, in {plural(comparison.pairs if comparison else 0, 'pair')} of runs{_bounds(ratio)}."
+            )
         elif name != self.space.base.name:
             ratio = self.steps.ratio(self.space.base.name, name)
-            trials = f"{measured.trials} trials while advice was sought"
+            trials = f"{plural(measured.trials, 'trial')} while advice was sought"
             certificate.append(f"In effect as planned in {trials}{_bounds(ratio)}.")
         here = hardware.versions()
         versions = ", ".join(f"{package} {here[package]}" for package in ("torch", "transformers") if package in here)

@@ -1,6 +1,7 @@
 """Told by the fullest step."""
 
 from tokendyno.backend.evidence import Finding
+from tokendyno.backend.units import plural
 from tokendyno.backend.worker.prove.observation import Observation
 
 
@@ -11,7 +12,7 @@ def find(observation: Observation) -> Finding:
     allowed, fullest = counts.slot_steps // max(1, steps), counts.fullest_step
     planned = min(batch.rows or allowed, requests)
     name = str(batch.rows) if batch.rows else "auto"
-    proof = f"the fullest of {steps:,} steps held {fullest} of {requests} requests"
+    proof = f"the fullest of {steps:,} steps held {fullest} of {plural(requests, 'request')}"
     if fullest > planned or allowed != planned:
         return Finding("batch_size", str(fullest), f"{proof}, where {planned} were planned")
     if fullest < planned and batch.kind != "off":

@@ -1,6 +1,7 @@
 """Static batches are told by what the model received; continuous batching by its steps and layers."""
 
 from tokendyno.backend.evidence import Finding
+from tokendyno.backend.units import plural
 from tokendyno.backend.worker.prove.observation import Observation
 
 
@@ -16,8 +17,8 @@ def find(observation: Observation) -> Finding:
     padding, expected = counts.static.padding_seen, counts.requests.padding_tokens
     formed = f"{batches} batch{'es' * (batches != 1)}"
     proof = (
-        f"{requests} requests in {formed}: the model received {rows} rows and {padding:,} positions of padding, of "
-        f"{expected:,} in the batches formed"
+        f"{plural(requests, 'request')} in {formed}: the model received {rows} rows and {padding:,} positions of "
+        f"padding, of {expected:,} in the batches formed"
     )
     unseen = observation.plan.generate.prefill_graphs  # a replayed pass calls no code of the model
     if batches == requests and (rows == requests or unseen):

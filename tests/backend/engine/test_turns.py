@@ -103,10 +103,10 @@ def test_each_visitor_may_have_so_many_open_runs_and_no_more() -> None:
     with pytest.raises(InputError, match=r"2 of your runs .* stop one"):
         bench.submit(request({}), ADA)
     bench.submit(request({}), EVE)
-    with pytest.raises(InputError, match="3 runs from your network"):  # a new cookie does not help
+    with pytest.raises(InputError, match="Queued or running from your network: 3 runs"):  # a new cookie does not help
         bench.submit(request({}), Visitor("guest:new", ADA.address))
     bench.submit(request({}), BOB)
-    with pytest.raises(InputError, match="4 runs are waiting already"):
+    with pytest.raises(InputError, match="Already waiting: 4 runs"):
         bench.submit(request({}), Visitor("zoe", "10.0.0.9"))
     assert bench.cancel(first, ADA)
     bench.submit(request({}), ADA)

@@ -166,7 +166,7 @@ def test_old_runs_go_while_the_clock_is_trusted_and_this_is_said_with_its_sum(
     assert left("c") == ["c"]
     clocks.pass_s(PRUNE_EVERY_S)
     assert left() == []
-    assert store.messages == ["Deleted from the history since the start: 3 runs older than 1 days."]
+    assert store.messages == ["Deleted from the history since the start: 3 runs older than 1 day."]
     store.close()
 
 

@@ -77,7 +77,7 @@ def test_pinned_and_running_runs_never_go_and_named_ones_last_and_not_for_their_
 @pytest.mark.parametrize(
     ("deleted", "sentence"),
     [
-        (Deleted(1, 0, 0), "1 runs older than 1 days."),
+        (Deleted(1, 0, 0), "1 run older than 1 day."),
         (Deleted(0, 2_000, 1), "2,000 of the oldest runs, to stay below 5 MiB, 1 ablation, too old or the oldest of"),
     ],
 )
