@@ -42,7 +42,8 @@ ROWS = "DecoderLayerOfGPT2"
 """The layer of a folder that replaces those of GPT-2 as a whole, once their matrices are stored by rows."""
 
 
-def _near(subject: Subject) -> tuple[str, ...]:
+def _cached(subject: Subject) -> tuple[str, ...]:
+    """Repositories with kernels for this model that are on this machine."""
     return tuple(name for name in hub_kernel_repositories(subject) if name in subject.machine.hub_kernels)
 
 
@@ -69,8 +70,8 @@ def _computes_heads(s: Subject) -> bool:
 
 def _comes_joined(s: Subject) -> bool:
     """Whether q, k and v are one matrix without being fused, and one that kernels read."""
-    read = s.choices["quantization"] == "none" or s.choices["quantization"].startswith("torchao")
-    return s.facts.architecture == "phi3" and s.facts.quantization is None and read
+    readable = s.choices["quantization"].startswith(("none", "torchao"))
+    return s.facts.architecture == "phi3" and s.facts.quantization is None and readable
 
 
 def _left_packed(s: Subject) -> bool:
@@ -131,13 +132,13 @@ HUB_RULES = (
         becomes="off",
     ),
     blocked(
-        lambda s: bool(hub_kernel_repositories(s)) and s.machine.hub_offline and not _near(s),
+        lambda s: bool(hub_kernel_repositories(s)) and s.machine.hub_offline and not _cached(s),
         "The Hub is offline (HF_HUB_OFFLINE), and none of the kernels that transformers would use for this model is "
         "in the Hub cache. Point to local copies with LOCAL_KERNELS, or download them once while online.",
         _MAPPING,
     ),
     note(
-        lambda s: s.machine.hub_offline and 0 < len(_near(s)) < len(hub_kernel_repositories(s)),
+        lambda s: s.machine.hub_offline and 0 < len(_cached(s)) < len(hub_kernel_repositories(s)),
         "The Hub is offline (HF_HUB_OFFLINE): only kernels that are already cached are used.",
         _MAPPING,
     ),
@@ -148,7 +149,7 @@ HUB_RULES = (
         "transformers 5.22: quantizers/quantizer_mxfp4.py",
     ),
     note(
-        lambda s: s.machine.device == "cuda" and compiles(s),
+        lambda s: s.cuda and compiles(s),
         "Kernels that torch.compile cannot trace are left out, such as those for RMSNorm and the rotary embedding.",
         _MAPPING,
     ),
@@ -156,8 +157,8 @@ HUB_RULES = (
 
 
 def _mapped(s: Subject) -> set[str]:
-    """Repositories that were named, without revision and layer."""
-    return {re.split("[@:]", one)[0] for one in s.values.get("kernels", {}).values()}
+    """Repositories that the choice "mapping" names, without revision and layer."""
+    return {re.split("[@:]", kernel)[0] for kernel in s.values.get("kernels", {}).values()}
 
 
 MAPPING_RULES = (
@@ -253,12 +254,12 @@ class Kernels(Optimization):
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        name, mapped = divided(name)
+        name, mapping = divided(name)
         return load_with(
             plan,
             kernels=name,
             kernels_path=subject.machine.kernels if name == "local" else "",
-            kernels_mapping=tuple(sorted(mapped.items())),
+            kernels_mapping=tuple(sorted(mapping.items())),
             kernels_compiled=name != "off" and compiles(subject),
             kernels_rows=name == "local" and whole_as_they_come(subject),
         )

@@ -27,9 +27,8 @@ def quantization_config(load: LoadPlan) -> Construct | None:
         case ["bnb", table, *double]:
             settings: dict[str, Argument] = {"load_in_4bit": True, "bnb_4bit_quant_type": table}
             settings |= {"bnb_4bit_use_double_quant": True} if double else {}
-            return _transformers(
-                "BitsAndBytesConfig", **settings, bnb_4bit_compute_dtype=Name(COMPUTE_DTYPE)
-            )  # else float32, and slow
+            settings |= {"bnb_4bit_compute_dtype": Name(COMPUTE_DTYPE)}  # else float32, and slow
+            return _transformers("BitsAndBytesConfig", **settings)
         case ["torchao", number]:
             return Construct("transformers", "TorchAoConfig", (_torchao(number),))
         case ["quanto", number]:
@@ -66,12 +65,14 @@ def values_text(load: LoadPlan, dtype: str) -> str:
     config, known = quantization_config(load), _BY_ITSELF.get(load.quantization)
     if config is None or known is None:
         return ""
-    inner = [one for one in config.args if isinstance(one, Construct)]
-    given = {**config.keywords, **{name: value for one in inner for name, value in one.keywords.items()}}
-    values = {name: dtype if isinstance(one, Name) else str(one) for name, one in given.items()}
-    values |= {name: value for name, value in known[0].items() if name not in values}
-    said = ", ".join(f"{name}={value}" for name, value in values.items())
-    return f"{said}; {known[1]}. Embeddings, the output head, norms, biases and routers stay as they are."
+    defaults, packing = known
+    keywords = dict(config.keywords)
+    for inner in config.args:
+        keywords |= inner.keywords if isinstance(inner, Construct) else {}
+    values = {name: dtype if isinstance(value, Name) else str(value) for name, value in keywords.items()}
+    values |= {name: value for name, value in defaults.items() if name not in values}
+    listed = ", ".join(f"{name}={value}" for name, value in values.items())
+    return f"{listed}; {packing}. Embeddings, the output head, norms, biases and routers stay as they are."
 
 
 def needs_cpu_device_map(load: LoadPlan) -> bool:
@@ -245,9 +246,8 @@ class Quantization(Optimization):
         return "mxfp4" if name == "none" and subject.facts.quantization == "mxfp4" else name
 
     def details(self, plan: Plan, subject: Subject) -> str:
-        said = values_text(plan.load, compute_dtype(subject))
-        stored = subject.facts.stored
-        return said if stored is None else f"{said} The checkpoint's quantization_config: {stored.says}.".strip()
+        values, stored = values_text(plan.load, compute_dtype(subject)), subject.facts.stored
+        return values if stored is None else f"{values} The checkpoint's quantization_config: {stored.says}.".strip()
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         if name == self.resolve(self.default, subject):
