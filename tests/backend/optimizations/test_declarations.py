@@ -47,8 +47,8 @@ def test_what_is_about_generating_tokens_is_refused_for_an_encoder() -> None:
 
 def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processes() -> None:
     """Plain and static caches, all quantizations but torchao's int4."""
-    every = [(axis.name, choice) for axis in all_axes() for choice in axis.choices]
-    untried = {(axis, choice.name) for axis, choice in every if not choice.tried_on_several_gpus}
+    choices = [(axis.name, choice) for axis in all_axes() for choice in axis.choices]
+    untried = {(axis, choice.name) for axis, choice in choices if not choice.tried_on_several_gpus}
     prompts = {("prefill", name) for name in ("chunks-512", "chunks-2048", "captured", "compiled")}
     caches = (
         "unwindowed",
@@ -62,14 +62,11 @@ def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processe
     assert untried == {("cache", name) for name in caches} | {("quantization", "torchao-int4")} | prompts
 
 
-def named(what: str) -> set[str]:
-    return {axis.name for axis in all_axes() if getattr(axis, what)}
-
-
 def test_what_an_axis_says_of_itself_is_what_the_page_and_the_ledger_go_by() -> None:
-    """The rest is folded on the page; without rows of the fit table nothing is asked of memory but these two."""
-    assert named("leading") == {"attention", "cache", "compile", "cuda_graphs", "experts", "quantization"}
-    assert named("in_fit_table") == {"cache", "quantization"}
+    """The other axes are folded on the page, and make up no rows of the fit table."""
+    leading = {"attention", "cache", "compile", "cuda_graphs", "experts", "quantization"}
+    assert {axis.name for axis in all_axes() if axis.leading} == leading
+    assert {axis.name for axis in all_axes() if axis.in_fit_table} == {"cache", "quantization"}
 
 
 def test_choices_are_told_by_the_titles_of_the_page_and_by_their_names_once_they_are_gone() -> None:
