@@ -48,19 +48,16 @@ class FitArm:
         tensor, expert = self.shared
         return setup if tensor == 1 else replace(setup, tensor_parallel=tensor, expert_parallel=expert)
 
-    def memory(self, setup: Setup) -> MemoryEstimate:
-        """The peak at this context."""
-        return self.at(setup, self.context)
-
-    def at(self, setup: Setup, context: int) -> MemoryEstimate:
-        """The peak of a prompt that fills the context but for one token: the worst case for that context."""
-        return peak_bytes(Shape(self.facts, setup, max(1, context - 1), 1, self.batch))
+    def memory(self, setup: Setup, context: int | None = None) -> MemoryEstimate:
+        """The peak of a prompt that fills a context, by default the arm's, but for one token: the worst case for it."""
+        length = self.context if context is None else context
+        return peak_bytes(Shape(self.facts, setup, max(1, length - 1), 1, self.batch))
 
     def longest(self, setup: Setup, room_bytes: int) -> int:
         """The longest context that fits, by bisection: memory never falls as the context grows."""
 
         def needed(context: int) -> int:
-            memory = self.at(setup, context)
+            memory = self.memory(setup, context)
             return max(memory.total, memory.fullest)
 
         return bisect.bisect_right(range(1, self.facts.max_positions + 1), room_bytes, key=needed)

@@ -161,7 +161,7 @@ class _Search:
         return FitArm(self._facts, choices, self._context, self._batch, shared)
 
     def _needed(self, arm: FitArm, checked: Checked, gpus: int, context: int) -> int:
-        return needed_bytes(arm.at(arm.setup(checked, self._machine(gpus)), context), checked.plan)
+        return needed_bytes(arm.memory(arm.setup(checked, self._machine(gpus)), context), checked.plan)
 
     def _machine(self, gpus: int) -> Machine:
         """The machine with so many of its first GPU."""

@@ -1,20 +1,12 @@
 """Bytes of a model's weights once loaded, and how many of them one decode step reads."""
 
-from collections.abc import Mapping
-
 from tokendyno.backend.errors import unknown
 from tokendyno.backend.models import ITEMSIZES, Matrix, ModelFacts
-from tokendyno.backend.models.shape import count_parameters, read_shape
 from tokendyno.backend.predict.quantized import PACKINGS, Packing, stored_packing
 from tokendyno.backend.predict.setup import Setup
 
 DENSE = ("none", "dequantized", "mxfp4-dequantized")
 """Names that leave weights dense; `dequantized`: a packed checkpoint that this device cannot compute with."""
-
-
-def parameters(config: Mapping[str, object]) -> int:
-    """Number of parameters of the model that a config describes; tied ones count once."""
-    return count_parameters(read_shape(dict(config), "the config"))
 
 
 def itemsize(facts: ModelFacts, dtype: str = "auto") -> int:

@@ -189,11 +189,6 @@ def _replaced(name: str) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def without_sdpa(subject: Subject) -> bool:
-    """Whether transformers refuses sdpa for this model and defaults to eager attention."""
-    return subject.facts.lacks_sdpa
-
-
 _NO_SDPA_RULES = (
     fallback(
         lambda s: s.facts.sinks,
@@ -214,7 +209,7 @@ SDPA_RULES = (
     *_NO_SDPA_RULES,
     note(
         lambda s: (
-            not without_sdpa(s)
+            not s.facts.lacks_sdpa
             and s.decoder
             and s.cuda
             and s.machine.capability[0] == 9
@@ -238,13 +233,13 @@ GQA_RULES = (
         "transformers 5.22: FALCON_ATTENTION_CLASSES",
     ),
     fallback(
-        lambda s: not without_sdpa(s) and s.facts.heads == s.facts.kv_heads,
+        lambda s: not s.facts.lacks_sdpa and s.facts.heads == s.facts.kv_heads,
         "Every query head of this model has its own KV head (no grouped-query attention), so this is plain sdpa.",
         "backend/worker/patch/attention.py: grouped_attention",
         becomes="sdpa",
     ),
     note(
-        lambda s: not without_sdpa(s) and kv_cache(s).grows,
+        lambda s: not s.facts.lacks_sdpa and kv_cache(s).grows,
         "It helps only with an attention mask, which a static cache always has. A growing cache needs none unless "
         "prompts are padded, and then transformers' sdpa uses grouped heads already.",
         "transformers 5.22: integrations/sdpa_attention.use_gqa_in_sdpa",
@@ -392,7 +387,7 @@ class Attention(Optimization):
 
     def resolve(self, name: str, subject: Subject) -> str:
         if name == "auto":
-            return "eager" if without_sdpa(subject) else "sdpa"
+            return "eager" if subject.facts.lacks_sdpa else "sdpa"
         return name
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:

@@ -4,7 +4,6 @@ from tokendyno.backend.optimizations.base import Choice, ManyRequests, Subject, 
 from tokendyno.backend.optimizations.conditions import PAGED, attention_in_use, drafts, kv_cache, uses_own_loop
 from tokendyno.backend.plan import Plan
 
-_BATCHED = "backend/worker/runners/static_batch.py"
 _PAGED_ATTENTION = (
     "eager",
     "sdpa",

@@ -47,16 +47,13 @@ def _cached(subject: Subject) -> tuple[str, ...]:
     return tuple(name for name in hub_kernel_repositories(subject) if name in subject.machine.hub_kernels)
 
 
-def _with_experts(s: Subject) -> bool:
-    """Whether whole layers have experts that kernels of ours compute."""
-    return s.choices["experts"] == "triton" or runs_own_mxfp4(s)
-
-
 def _fused_whole(s: Subject) -> bool:
+    """Whether whole layers with fused projections are replaced, in a mixture where kernels of ours compute experts."""
+    experts = s.choices["experts"] == "triton" or runs_own_mxfp4(s)
     return (
         "DecoderLayer" in s.machine.kernel_layers
         and s.facts.architecture in WHOLE
-        and (s.facts.architecture not in routed.WHOLE or _with_experts(s))
+        and (s.facts.architecture not in routed.WHOLE or experts)
         and (s.facts.architecture != "qwen2_moe" or s.choices["quantization"] == "none")  # its gate is read as dense
         and uses_own_loop(s)
         and (s.choices["projections"] == "fused" or _comes_joined(s))
@@ -81,12 +78,8 @@ def _left_packed(s: Subject) -> bool:
 
 
 def _not_called(s: Subject) -> bool:
-    """Whether no kernel that comes with tokendyno would take a call of this model's layers."""
+    """Whether the kernels are those that come with tokendyno, none of which an encoder's layers would call."""
     return not s.decoder and s.machine.kernels == str(kernel_packages.BUNDLED)
-
-
-def _without_norm(s: Subject) -> bool:
-    return s.machine.kernel_layers == ("RMSNorm",) and s.facts.architecture in NO_NORMS
 
 
 def whole_as_they_come(s: Subject) -> bool:
@@ -95,7 +88,7 @@ def whole_as_they_come(s: Subject) -> bool:
 
 
 def _by_rows(s: Subject) -> bool:
-    """Whether whole layers of GPT-2 are, whose matrices are stored by columns as they come."""
+    """Whether whole layers of GPT-2 are replaced, whose matrices come stored by columns."""
     dense = s.choices["quantization"] == "none" and s.facts.quantization is None
     return s.facts.architecture == "gpt2" and ROWS in s.machine.kernel_layers and uses_own_loop(s) and dense
 
@@ -209,7 +202,7 @@ LOCAL_RULES = (
         "presets/kernels/matvec/build/torch-cuda/ops.py: few",
     ),
     blocked(
-        lambda s: _without_norm(s) and not _not_called(s),
+        lambda s: s.machine.kernel_layers == ("RMSNorm",) and s.facts.architecture in NO_NORMS and not _not_called(s),
         "The kernel folder has RMSNorm only, and this architecture has no layer that it can replace.",
         "transformers 5.22: @use_kernel_forward_from_hub in its modeling file",
     ),

@@ -2,10 +2,6 @@
 
 import re
 
-from tests.support.machines import CPU, facts
-from tokendyno.backend.arms.check import check
-from tokendyno.backend.arms.parse import make_config
-from tokendyno.backend.config import Workload
 from tokendyno.backend.optimizations import all_axes, axis_names, axis_title, choice_title, titles_text
 from tokendyno.backend.paths import IMPORTED_FROM
 
@@ -30,19 +26,6 @@ def test_no_two_choices_lose_equally_much() -> None:
     losses = [choice.loss for axis in all_axes() for choice in axis.choices if choice.loss is not None]
     assert len(set(losses)) == len(losses)
     assert all(0 < loss < 60 for loss in losses), "its tens say what is lost, and 50 is the most: 4 bits"
-
-
-def test_what_is_about_generating_tokens_is_refused_for_an_encoder() -> None:
-    refused = set()
-    for axis in all_axes():
-        other = next(choice.name for choice in axis.choices if choice.name != axis.default)
-        checked = check(make_config("m", {axis.name: other}), facts("bert-base-uncased"), CPU, Workload(prompt="x"))
-        if any("generates no tokens" in verdict.reason for verdict in checked.blocked):
-            refused.add(axis.name)
-            assert not axis.matters(facts("bert-base-uncased"))
-            assert axis.matters(facts())
-    of_requests = {axis.name for axis in all_axes() if axis.many_requests}
-    assert refused == {"cache", "loop", "parallel", "prefill", "speculation"} | of_requests
 
 
 def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processes() -> None:

@@ -70,11 +70,7 @@ def model_of(name: str) -> Any:
     return AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
 
 
-def name_of(kind: CacheKind) -> str:
-    return kind.name
-
-
-each_kind = pytest.mark.parametrize("kind", KINDS, ids=name_of)
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 
 
 def cache_of(kind: CacheKind, config: Any) -> Any:
@@ -216,7 +212,7 @@ def check_quantized(kind: CacheKind, prompt: int, dtype: str, rows: int, facts: 
     assert all(at.full <= top for at, top in zip(series, most, strict=True))
 
 
-@pytest.mark.parametrize("kind", QUANTIZED, ids=name_of)
+@pytest.mark.parametrize("kind", QUANTIZED, ids=lambda kind: kind.name)
 def test_the_polyline_of_a_quantized_cache_passes_through_every_point(kind: CacheKind, full_facts: ModelFacts) -> None:
     for first, last in ((1, 300), (37, 164), (37, 165), (37, 166), (5, 5)):
         corners = kv_polyline(full_facts, kind, first, last, 2, 4, 0)

@@ -103,29 +103,6 @@ def _torchao(number: str) -> Construct:
     return Construct("torchao.quantization", name, (), keywords | {"set_inductor_config": False})
 
 
-def write_settings(script: Script, load: LoadPlan) -> None:
-    """The `quantization_config`, and what belongs to it."""
-    config = quantization_config(load)
-    if config is None:
-        return
-    script.imports.update(config.imports())
-    dtype = _dtype(script, load) if config.needs(COMPUTE_DTYPE) else ""
-    script.prepare.append(config.source("quantization_config = ", **{COMPUTE_DTYPE: dtype}))
-    script.load["quantization_config"] = "quantization_config"
-    if needs_cpu_device_map(load):
-        script.load["device_map"] = "DEVICE"
-    if unpacks_with_torch(load):
-        script.define("worker/patch/quantized.py", "unpack_with_torch")
-        script.prepare.append("unpack_with_torch()")
-    if casts_experts(load) and load.dtype not in ("auto", "bfloat16"):
-        script.define("worker/load/quantization.py", "cast_experts")
-        script.patch.append("cast_experts(model)")
-    if load.quantization.startswith("mxfp4") and load.source.kind == "random":
-        script.define("worker/load/random_weights.py", "random_mxfp4_experts")
-        script.empty.append("experts = random_mxfp4_experts(model, DEVICE)")
-        script.state.append("experts")
-
-
 def _dtype(script: Script, load: LoadPlan) -> str:
     """The dtype of the activations, which a plan leaves open where it is the checkpoint's own."""
     if load.dtype != "auto":
@@ -256,7 +233,26 @@ class Quantization(Optimization):
         return load_with(plan, quantization=name, packed=packed)
 
     def write(self, script: Script, plan: Plan) -> None:
-        write_settings(script, plan.load)
+        load = plan.load
+        config = quantization_config(load)
+        if config is None:
+            return
+        script.imports.update(config.imports())
+        dtype = _dtype(script, load) if config.needs(COMPUTE_DTYPE) else ""
+        script.prepare.append(config.source("quantization_config = ", **{COMPUTE_DTYPE: dtype}))
+        script.load["quantization_config"] = "quantization_config"
+        if needs_cpu_device_map(load):
+            script.load["device_map"] = "DEVICE"
+        if unpacks_with_torch(load):
+            script.define("worker/patch/quantized.py", "unpack_with_torch")
+            script.prepare.append("unpack_with_torch()")
+        if casts_experts(load) and load.dtype not in ("auto", "bfloat16"):
+            script.define("worker/load/quantization.py", "cast_experts")
+            script.patch.append("cast_experts(model)")
+        if load.quantization.startswith("mxfp4") and load.source.kind == "random":
+            script.define("worker/load/random_weights.py", "random_mxfp4_experts")
+            script.empty.append("experts = random_mxfp4_experts(model, DEVICE)")
+            script.state.append("experts")
 
 
 AXIS = Quantization()

@@ -36,11 +36,6 @@ def _missing(package: str) -> Rule:
     )
 
 
-def _left_to_checkpoint(s: Subject) -> bool:
-    """Whether the checkpoint is quantized in a way that this axis leaves alone; MXFP4 is a choice of its own."""
-    return s.facts.quantization not in (None, "mxfp4")
-
-
 _LIBRARIES = (
     ("bitsandbytes", "bitsandbytes"),
     ("torchao", "torchao"),
@@ -77,7 +72,7 @@ def _needs_library(method: str, package: str) -> Rule:
 
 CHECKPOINT = (
     note(
-        _left_to_checkpoint,
+        lambda s: s.facts.quantization not in (None, "mxfp4"),  # which is a choice of its own
         "This checkpoint is already quantized: quantization=none leaves its weights as they are, and the ledger names "
         "their format.",
         _MERGE,
