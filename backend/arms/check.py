@@ -28,7 +28,7 @@ from tokendyno.backend.predict.weights import itemsize
 from tokendyno.backend.traffic import Traffic
 
 ELSEWHERE = "machine"
-"""In place of an axis: what is taken for granted of a machine that is not here."""
+"""The axis of a verdict that says what is taken for granted of a machine that is not here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Checked:
 
     @property
     def needed_bytes(self) -> int:
-        """On one device: of each rank on a GPU of its own, of all ranks on the CPU that they share."""
+        """Bytes needed of one device: by each rank of a GPU of its own, by all ranks of the CPU that they share."""
         return needed_bytes(self.memory, self.plan)
 
     @property
@@ -56,7 +56,7 @@ class Checked:
         return tuple(v for v in self.verdicts if v.level == "blocked")
 
     def refused(self, reason: str) -> "Checked":
-        """The same arm with one more reason why it cannot run, one of its model; "" leaves it as it is."""
+        """The arm with one more reason why it cannot run, one of its model; unchanged for ""."""
         if not reason:
             return self
         return replace(self, verdicts=(Verdict("blocked", "model", reason), *self.verdicts))
@@ -67,7 +67,7 @@ class Checked:
         return next((verdict.reason for verdict in self.verdicts if verdict.axis == ELSEWHERE), "")
 
     def of(self, source: ModelSource) -> "Checked":
-        """The same arm with its files from `source`."""
+        """The arm with its files from `source`."""
         load = structs.replace(self.plan.load, source=source)
         return replace(self, plan=structs.replace(self.plan, load=load))
 

@@ -53,7 +53,7 @@ class _Short(Printer):
 
 
 class _Transformers(_Short):
-    """By transformers alone."""
+    """The short script of an arm that is transformers' own calls."""
 
     def text(self) -> str:
         """The whole file. Only what is used is imported."""
@@ -133,7 +133,7 @@ class _Continuous(_Transformers):
 
 
 class _Library(_Short):
-    """By tokendyno as a library."""
+    """The short script of an arm that takes tokendyno as a library."""
 
     def text(self) -> str:
         """The whole file."""

@@ -21,7 +21,7 @@ from tokendyno.backend.predict.shape import attention_of
 
 DEFAULT_CONTEXT = 8_192
 SAVES = 0.01
-"""Of the best quantization those caches are main rows that take this share less memory than the less lossy ones."""
+"""By what share a cache must take less memory than the less lossy ones to be a main row of the best quantization."""
 
 
 @dataclass(frozen=True, slots=True)

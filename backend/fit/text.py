@@ -123,7 +123,7 @@ def choices_named(choices: Mapping[str, str]) -> str:
 
 
 def _where(fit: Fit, gpus: int) -> str:
-    """So many GPUs of the device."""
+    """The device and how many GPUs of it, in words."""
     if fit.device.here:
         return "this machine" if gpus == 1 else f"{gpus} GPUs of this machine"
     name = fit.device.name.removeprefix("a GPU")

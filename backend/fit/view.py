@@ -30,10 +30,10 @@ BESIDE = ("gpt-oss-20b", "Mistral-7B-v0.1", "Gemma-3-1b")
 """Models with a window in every other layer, in all layers, and in five of six."""
 
 ITEM_BYTES = 2
-"""Of a key's or value's number: all of these models are published in bfloat16."""
+"""Bytes of a number in a key or value: all of these models are published in bfloat16."""
 
 MOST_TOKENS = 32_768
-"""As far as Mistral and Gemma go."""
+"""The last context of the curves: the positions that Mistral and Gemma have."""
 
 
 class RowView(msgspec.Struct, frozen=True):

@@ -35,7 +35,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def folder(self) -> Path | None:
-        """Where an embedded model lies."""
+        """The folder of an embedded model; None for one of the Hub."""
         return None if self.repo else PRESETS / "models" / self.name
 
     @property

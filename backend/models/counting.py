@@ -95,7 +95,7 @@ _wait: ContextVar[bool] = ContextVar("wait", default=True)
 
 
 class Progress(NamedTuple):
-    """Of a count: seconds since it began, and those in which a processor worked for it."""
+    """Progress of a count: seconds since it began, and seconds of a processor that it took."""
 
     spent_s: float
     cpu_s: float
@@ -106,7 +106,7 @@ _watchers: list[Callable[[Progress | None], object]] = []
 
 @contextmanager
 def watched(watcher: Callable[[Progress | None], object]) -> Iterator[None]:
-    """Within it, `watcher` is told of the progress of counts, and by None of their ends."""
+    """A context in which `watcher` gets the progress of counts, and None at their ends."""
     _watchers.append(watcher)
     try:
         yield
@@ -146,12 +146,12 @@ def _shipped() -> dict[str, Counted]:
 
 
 class NotCountedYet(Exception):
-    """Within `without_waiting`: the answer is not there, and somebody would have to wait for it."""
+    """Raised within `without_waiting` where the answer is not cached, so that somebody would have to wait for it."""
 
 
 @contextmanager
 def without_waiting() -> Iterator[None]:
-    """Within it `count` starts no process: it raises NotCountedYet instead."""
+    """A context in which `count` starts no process, and raises NotCountedYet instead."""
     token = _wait.set(False)
     try:
         yield

@@ -88,7 +88,7 @@ def _unknown(name: str) -> InputError:
 
 
 def _forward(ref: str, facts: ModelFacts) -> ModelFacts:
-    """The same model without generating: an encoder has no other way."""
+    """The facts of a decoder whose forward pass alone is timed. InputError for an encoder, which has nothing else."""
     if facts.kind == "encoder":
         raise InputError(f"{facts.label} is an encoder, whose forward pass is timed anyway. Leave out {FORWARD}")
     source = msgspec.structs.replace(facts.source, forward=True)
@@ -138,7 +138,7 @@ def _folder(ref: str, path: Path, kind: Literal["embedded", "folder"], label: st
 
 
 def _with_template(facts: ModelFacts, path: Path | None) -> ModelFacts:
-    """The same facts with what the tokenizer's files in that folder say of chats."""
+    """The facts with what the tokenizer's files in that folder say of chats."""
     template = folder.chat_template(path) if path is not None else None
     if path is None or template is None:
         return facts

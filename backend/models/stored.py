@@ -17,11 +17,11 @@ DENSE_ANYWAY = re.compile(r"lm_head|embed|norm|gate$|router|score$|output$")
 """Modules that have no matrix which would be packed, or a small one: a list may leave them out."""
 VISION = re.compile(r"vis|projector|audio|mtp")
 TOWER = re.compile(r"vis|audio|mtp")
-"""Of those, whole parts; a projector alone is small."""
+"""Whole parts among these modules; a projector alone is small."""
 HEAD = re.compile(r"lm_head|embed_out|output$")
 
 SKIPS = ("modules_to_not_convert", "llm_int8_skip_modules", "ignore", "ignored_layers", "skip_modules")
-"""Where the methods list what they left dense."""
+"""Fields in which the methods list what they left dense."""
 
 TORCHAO = {
     "Int8WeightOnlyConfig": "torchao-int8",

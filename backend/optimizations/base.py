@@ -29,13 +29,13 @@ Wish = Literal["faster", "memory", "context", "start", "numerics", "reference"]
 """What a user wants who takes a choice."""
 
 Values = Mapping[str, tuple[str, ...]]
-"""Of a choice, by key: what each may be, the default first."""
+"""The values that a choice takes: by key, what each may be, the default first."""
 
 REPOSITORY = "org/name"
 """Among a choice's values: any repository of the Hub in its place, as org/name or org/name@revision."""
 
 LAYER_OF = "org/name:Layer"
-"""The same with a layer that the repository's package defines."""
+"""Among a choice's values: any repository of the Hub, with a layer that its package defines."""
 
 _REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}(@[\w.-]{1,64})?(:\w{1,64})?")
 

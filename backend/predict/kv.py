@@ -47,7 +47,7 @@ class KvBytes:
         return self.full + self.fixed + self.latent + self.index
 
     def by_kind(self) -> dict[str, int]:
-        """In the words of the charts."""
+        """Bytes by kind of cache, in the words of the charts."""
         kinds = self.sliding, self.full, self.latent, self.fixed, self.index
         return dict(zip(("window", "growing", "latent", "state", "index"), kinds, strict=True))
 

@@ -29,7 +29,7 @@ SIZES = (2, 4, 8)
 """Numbers of devices that an arm can have: those that hosts have."""
 
 NO_CHOICE = "An arm can have 2, 4 or 8 GPUs."
-"""Where GPUs of another number could share a model."""
+"""What is said where another number of GPUs could share a model."""
 
 ACROSS_RANKS = ("none", "mxfp4", "mxfp4-dequantized")
 """Quantizations with which an arm runs across ranks."""
@@ -201,7 +201,7 @@ def _elements(matrix: Matrix) -> int:
 # them. Blocks are filled in one after the other. Layers count as equally large.
 
 SLACK = 1.25
-"""Of the largest block, by which every GPU but the last may hold more than its share (`get_balanced_memory`)."""
+"""By how many times the largest block every GPU but the last may hold more than its share (`get_balanced_memory`)."""
 
 Place = Literal["embedding", "layer", "norm", "head"]
 

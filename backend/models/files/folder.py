@@ -35,8 +35,8 @@ MAX_INDEX_BYTES = 32 << 20
 
 MAX_TEMPLATE_BYTES = 1 << 20
 VARIABLES = ("reasoning_effort", "enable_thinking", "thinking")
-"""By which published chat templates know how long to reason: gpt-oss's effort, Qwen 3's switch, DeepSeek V3.1's and
-Granite's."""
+"""Variables by which published chat templates know how long to reason: gpt-oss's effort, Qwen 3's switch, DeepSeek
+V3.1's and Granite's."""
 
 _TEXT = re.compile(r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"", re.DOTALL)
 _GOES_THROUGH = re.compile(r"\bin\s+\w+\.content\b|\.content\s*\[\s*\d")

@@ -18,7 +18,7 @@ def _builds_kernels_for_each_length(s: Subject) -> bool:
 
 
 def _too_small_for_bfloat16(s: Subject) -> bool:
-    """As small as the models that a worker runs on one thread; measured on either side of that."""
+    """Whether the model is as small as those that a worker runs on one thread: measured on either side of that size."""
     small = weight_bytes(s.facts, "bfloat16", s.choices["quantization"]) < ONE_THREAD_BELOW_BYTES
     return s.decoder and not s.cuda and small
 
@@ -107,7 +107,7 @@ class Dtype(Optimization):
         return dtype_of(name, subject)
 
     def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
-        """With a note where "auto" is not the checkpoint's dtype, that says by which measurement."""
+        """The verdicts, with a note by which measurement "auto" is not the checkpoint's dtype, where it is not."""
         verdicts = super().verdicts(name, subject)
         slow = slow_bfloat16(subject) if name == "auto" else None
         if slow is not None:

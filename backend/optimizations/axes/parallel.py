@@ -85,7 +85,7 @@ RANKS = (
         "loading", ("device_map", "no-warmup"), "Each rank reads its own part of the weights onto its own device."
     ),
 )
-"""Beside ranks."""
+"""What cannot be combined with ranks."""
 
 SHARED_EXPERTS = (
     Conflict(
@@ -95,14 +95,14 @@ SHARED_EXPERTS = (
     ),
     *RANKS,
 )
-"""Beside ranks that have whole experts each."""
+"""What cannot be combined with ranks that have whole experts each."""
 
 HUB_MXFP4 = Conflict(
     "experts",
     ("triton",),
     "The Hub's kernels for MXFP4 compute all experts on one device: on ranks tokendyno's do (experts=triton).",
 )
-"""Beside ranks whose experts stay in MXFP4."""
+"""What cannot be combined with ranks whose experts stay in MXFP4."""
 
 LAYERS = (
     Conflict("loop", ("generate",), "The custom loop keeps its buffers on one GPU: it runs whole models only."),
@@ -119,7 +119,7 @@ LAYERS = (
     Conflict("quantization", ("none",), "Quantized weights on several GPUs are untried here."),
     Conflict("loading", ("device_map",), "The layers are spread by a device map."),
 )
-"""Beside a device map over several GPUs."""
+"""What cannot be combined with a device map over several GPUs."""
 
 
 def conflict_of(layout: Layout, subject: Subject) -> Conflict | None:
