@@ -162,7 +162,7 @@ _OPTIONS = {
     "shape_padding": ("true", "false"),
     "combo_kernels": ("false", "true"),
 }
-"""Inductor's options in torch.compile(options={...}). A mode is a set of such options, so torch refuses both together."""
+"""Inductor's options in torch.compile(options={...}). A mode is a set of such options: torch refuses both together."""
 _VALUES = {**_MODE_VALUES, "backend": ("inductor", "aot_eager", "eager"), **_OPTIONS}  # modes are Inductor's alone
 
 
