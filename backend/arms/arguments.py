@@ -23,7 +23,7 @@ _CHECKPOINT_DTYPE = re.compile(r"AutoConfig\.from_pretrained\(MODEL[^)]*\)\.dtyp
 class Arguments(msgspec.Struct, frozen=True):
     """Arguments as Python source.
 
-    then    calls after the load that transformers and torch have
+    then    calls of transformers and torch after the load
     called  what generates: `generate`, or what stands in its place
     own     choices that take code of tokendyno, since transformers has no argument for them, as axis=choice
     """
@@ -36,9 +36,9 @@ class Arguments(msgspec.Struct, frozen=True):
 
     def lines(self) -> list[str]:
         """Two sentences for people."""
-        first = [f"from_pretrained gets {_listed(self.from_pretrained)}", *(f"then {call}" for call in self.then)]
-        first += [f"by code of tokendyno, without an argument: {', '.join(self.own)}"] if self.own else []
-        return ["; ".join(first), f"{self.called} gets {_listed(self.generate)}"]
+        load = [f"from_pretrained gets {_listed(self.from_pretrained)}", *(f"then {call}" for call in self.then)]
+        load += [f"by code of tokendyno, without an argument: {', '.join(self.own)}"] if self.own else []
+        return ["; ".join(load), f"{self.called} gets {_listed(self.generate)}"]
 
 
 def _listed(arguments: list[str]) -> str:
@@ -58,38 +58,38 @@ def parts_of(checked: Checked) -> Script:
 
 
 def arguments_of(checked: Checked) -> Arguments:
-    """Those of an arm."""
+    """What the calls of an arm get."""
     parts, plan, facts = parts_of(checked), checked.plan, checked.facts
-    called, given = "generate", sampling(checked.workload)
+    called, keywords = "generate", sampling(checked.workload)
     if plan.generate.batch.continuous:
-        called, given = "generate_batch", _batching(continuous_settings(plan.generate.batch))
+        called, keywords = "generate_batch", _batching(continuous_settings(plan.generate.batch))
     elif facts.kind == "encoder":
-        called, given = "forward", {"use_cache": "False"} if facts.source.forward else {}
+        called, keywords = "forward", {"use_cache": "False"} if facts.source.forward else {}
     elif parts.loop:
-        called, given = f"in place of generate, tokendyno's {_one_line(parts.loop)}", {}
+        called, keywords = f"in place of generate, tokendyno's {_one_line(parts.loop)}", {}
     if parts.cache and not plan.generate.batch.continuous:
-        given["past_key_values"] = parts.cache
+        keywords["past_key_values"] = parts.cache
     if keeps_uncompiled(plan) and called == "generate":
-        given["disable_compile"] = "True"
+        keywords["disable_compile"] = "True"
     if not plan.generate.cache.fixed and (compiled := parts.generate.pop("compile_config", "")):
         start = "torch.compile(model, " if facts.kind == "encoder" else "model.compile("
         parts.patch.append(_named(parts)[compiled].replace("CompileConfig(", start))
-    first, second = (_shown(parts, one, facts, plan) for one in (parts.load | parts.shown, given | parts.generate))
-    return Arguments(first, _calls(parts, plan), called, second, _own(checked))
+    loads = _shown(parts, parts.load | parts.shown, facts, plan)
+    generates = _shown(parts, keywords | parts.generate, facts, plan)
+    return Arguments(loads, _calls(parts, plan), called, generates, _own(checked))
 
 
 def sampling(work: Workload) -> dict[str, str]:
     """Keywords of `generate`: a checkpoint's own settings, which may sample, do not count."""
     if not work.temperature:
         return {"do_sample": "False"}
-    given = {"do_sample": "True", "temperature": repr(float(work.temperature)), "top_k": str(work.top_k)}
-    return given | {"top_p": repr(float(work.top_p))}
+    temperature, top_p = repr(float(work.temperature)), repr(float(work.top_p))
+    return {"do_sample": "True", "temperature": temperature, "top_k": str(work.top_k), "top_p": top_p}
 
 
 def keeps_uncompiled(plan: Plan) -> bool:
     """Whether `generate` must be told not to compile: on a GPU it does by default with a static cache."""
-    made = plan.generate
-    return plan.load.device == "cuda" and made.cache.static and made.compile_mode is None
+    return plan.load.device == "cuda" and plan.generate.cache.static and plan.generate.compile_mode is None
 
 
 def continuous_settings(batch: BatchPlan) -> dict[str, str]:
@@ -112,20 +112,19 @@ def _batching(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def argument_of(axis: Optimization, choice: str, facts: ModelFacts, machine: Machine) -> str:
-    """The same of one choice alone, as it is written."""
-    parts, plain = Script(), Plan(LoadPlan(facts.source, device=machine.device))
-    subject = subject_of(facts, machine, {axis.name: choice})
-    plan = axis.edit(plain, choice, subject)
+    """The arguments and calls of one choice alone, as Python source."""
+    parts, default = Script(), Plan(LoadPlan(facts.source, device=machine.device))
+    plan = axis.edit(default, choice, subject_of(facts, machine, {axis.name: choice}))
     axis.write(parts, plan)
-    given = parts.load | parts.shown | parts.generate
+    keywords = parts.load | parts.shown | parts.generate
     if parts.cache and not parts.loop:
-        given["past_key_values"] = parts.cache
-    before = continuous_settings(plain.generate.batch)
-    changed = {name: one for name, one in continuous_settings(plan.generate.batch).items() if before.get(name) != one}
+        keywords["past_key_values"] = parts.cache
+    before, after = continuous_settings(default.generate.batch), continuous_settings(plan.generate.batch)
+    changed = {name: value for name, value in after.items() if before.get(name) != value}
     if changed or plan.generate.batch.continuous:
-        given |= _batching(changed)
-    found = [*_shown(parts, given, facts, plan), *_calls(parts, plan)]
-    return ", ".join(found) or (ALREADY if plan == plain else NO_ARGUMENT)
+        keywords |= _batching(changed)
+    texts = [*_shown(parts, keywords, facts, plan), *_calls(parts, plan)]
+    return ", ".join(texts) or (ALREADY if plan == default else NO_ARGUMENT)
 
 
 def _named(parts: Script) -> dict[str, str]:
@@ -138,35 +137,37 @@ def _one_line(source: str) -> str:
     return re.sub(r",? \)", ")", re.sub(r"\s+", " ", source).replace("( ", "(")).replace("'", '"')
 
 
-def _shown(parts: Script, given: Mapping[str, str], facts: ModelFacts, plan: Plan) -> list[str]:
-    """Keywords on one line each, with what stands behind a name in its place."""
-    named, found = _named(parts), []
-    for name, value in given.items():
+def _shown(parts: Script, keywords: Mapping[str, str], facts: ModelFacts, plan: Plan) -> list[str]:
+    """Keywords on one line each, with what a name of the script stands for in its place."""
+    named, texts = _named(parts), []
+    for name, value in keywords.items():
         text = _one_line(named.get(value, value)).replace("DEVICE", quoted(plan.load.device))
         text = _CHECKPOINT_DTYPE.sub(f"torch.{facts.dtype}", text)
-        more = [
+        settings = [
             line.partition(".")[2].split("  #")[0].replace(" = ", "=")
             for line in parts.patch
             if line.startswith(f"{name}.")
         ]
-        found.append(" with ".join([f"{name}={text}", *more]))
-    return found
+        texts.append(" with ".join([f"{name}={text}", *settings]))
+    return texts
 
 
 def _calls(parts: Script, plan: Plan) -> list[str]:
-    """What is called after the load and is no code of ours."""
-    own = [line for line in parts.patch if line.startswith(("model.", "torch.compile("))]
-    return [line.partition("  #")[0].replace("DEVICE", quoted(plan.load.device)) for line in own]
+    """Calls of transformers and torch after the load."""
+    calls = [line for line in parts.patch if line.startswith(("model.", "torch.compile("))]
+    return [line.partition("  #")[0].replace("DEVICE", quoted(plan.load.device)) for line in calls]
 
 
 def _own(checked: Checked) -> list[str]:
     """Choices whose part of the script is code of tokendyno, or more than arguments."""
-    found = []
+    own = []
     for axis in all_axes():
-        choice, alone = checked.planned[axis.name], Script()
-        axis.write(alone, checked.plan)
-        arguments = alone.load or alone.shown or alone.generate or alone.cache or _calls(alone, checked.plan)
-        code = [*alone.prepare, *alone.patch, *alone.inputs, *alone.forward]
-        if choice != axis.default and not alone.loop and (alone.definitions or (code and not arguments)):
-            found += [] if alone.shown else [f"{axis.name}={choice}"]
-    return found
+        choice, parts = checked.planned[axis.name], Script()
+        axis.write(parts, checked.plan)
+        arguments = parts.load or parts.generate or parts.cache or _calls(parts, checked.plan)
+        code = [*parts.prepare, *parts.patch, *parts.inputs, *parts.forward]
+        if choice == axis.default or parts.loop or parts.shown:
+            continue
+        if parts.definitions or (code and not arguments):
+            own.append(f"{axis.name}={choice}")
+    return own

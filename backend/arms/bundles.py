@@ -34,45 +34,45 @@ def bundle(name: str) -> ArmPreset | None:
 
 
 def grant(preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload) -> Granted:
-    """A preset as it is, or of a bundle, on each axis the first wish that is not refused, memory apart; with its
-    captured steps where they take no more memory by the prediction for this workload."""
+    """A preset as it is; of a bundle, the first wish on each axis that is not refused for another reason than memory,
+    with the bundle's captured steps where these are predicted to take no more memory for this workload."""
     if not preset.bundle:
         return Granted(preset.choices)
-    plain, needed = _granted(preset, facts, machine, workload, False)
+    eager, eager_bytes = _granted(preset, facts, machine, workload, False)
     if not preset.captured or machine.device != "cuda":
-        return plain
-    quick, most = _granted(preset, facts, machine, workload, True)
-    if quick.choices.get("cuda_graphs") != "manual":
-        return plain
-    if most <= (1 + TELLS_APART) * needed:
-        return quick
-    sizes = " and ".join(" ".join(bytes_text(size)) for size in (most, needed))
+        return eager
+    captured, captured_bytes = _granted(preset, facts, machine, workload, True)
+    if captured.choices.get("cuda_graphs") != "manual":
+        return eager
+    if captured_bytes <= (1 + TELLS_APART) * eager_bytes:
+        return captured
+    sizes = " and ".join(" ".join(bytes_text(size)) for size in (captured_bytes, eager_bytes))
     why = Verdict("note", "cuda_graphs", f"with and without, {sizes} are predicted for this prompt and these lengths.")
-    return Granted(plain.choices, (*plain.notes, _note(preset, "cuda_graphs", "manual", None, why)))
+    return Granted(eager.choices, (*eager.notes, _note(preset, "cuda_graphs", "manual", None, why)))
 
 
 def _granted(
     preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload, captured: bool
 ) -> tuple[Granted, int]:
     """What a bundle comes to, with its captured steps or without, and the memory that is predicted of it."""
-    left = {axis: list(choices) for axis, choices in preset.wishes(*traits(facts), captured=captured).items()}
-    first = {axis: choices[0] for axis, choices in left.items()}
+    wishes = preset.wishes(*traits(facts), captured=captured)
+    first = {axis: wished[0] for axis, wished in wishes.items()}
     reasons: dict[str, Verdict] = {}
     while True:
-        choices = {axis: wished[0] for axis, wished in left.items() if wished}
+        choices = {axis: wished[0] for axis, wished in wishes.items() if wished}
         config = make_config(facts.model, choices)
         checked = check(config, facts, machine, workload)
         refused = next((v for v in checked.blocked if v.axis in choices), None)
         if refused is None:
             break
         reasons.setdefault(refused.axis, refused)
-        left[refused.axis].pop(0)
-    kept = dict(config.choices)
-    notes = [_note(preset, axis, first[axis], kept.get(axis), why) for axis, why in reasons.items()]
-    if not kept:
+        wishes[refused.axis].pop(0)
+    granted = dict(config.choices)
+    notes = [_note(preset, axis, first[axis], granted.get(axis), why) for axis, why in reasons.items()]
+    if not granted:
         nothing = f"Nothing is left of the preset {preset.name} here: the model runs as it comes."
         notes.insert(0, Verdict("note", "model", nothing, {}, _SOURCE.format(preset.name)))
-    return Granted(kept, tuple(notes)), checked.needed_bytes
+    return Granted(granted, tuple(notes)), checked.needed_bytes
 
 
 def _note(preset: ArmPreset, axis: str, wished: str, instead: str | None, why: Verdict) -> Verdict:
@@ -93,8 +93,8 @@ def written_arm(
     facts: Callable[[], ModelFacts],
     machine: Machine | None = None,
 ) -> ArmRequest:
-    """An arm as it is written on the command line; of a bundle what `facts`, the model, and the machine can run: this
-    one unless one is given."""
+    """An arm as it is written on the command line; of a bundle, what this model can run on `machine`, by default this
+    one."""
     wished = bundle(text.strip())
     if wished is None:
         return ArmRequest(name, dict(parse_arm(model, text).choices))
@@ -102,11 +102,11 @@ def written_arm(
 
 
 def gave_way(arm: ArmRequest, facts: ModelFacts, machine: Machine, workload: Workload) -> tuple[Verdict, ...]:
-    """A note for each wish of the bundle that an arm came from which gave way; none if the arm was edited since."""
-    found = bundle(arm.preset)
-    if found is None:
+    """A note for each wish that gave way of the bundle from which an arm came; none if the arm was edited since."""
+    preset = bundle(arm.preset)
+    if preset is None:
         return ()
-    granted = grant(found, facts, machine, workload)
+    granted = grant(preset, facts, machine, workload)
     edited = dict(granted.choices) != dict(make_config(facts.model, arm.choices).choices)
     return () if edited else granted.notes
 

@@ -28,7 +28,7 @@ from tokendyno.backend.predict.weights import itemsize
 from tokendyno.backend.traffic import Traffic
 
 ELSEWHERE = "machine"
-"""In place of an axis: what is taken for granted of a machine that is not here."""
+"""The axis of a verdict that says what is taken for granted of a machine that is not here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Checked:
 
     @property
     def needed_bytes(self) -> int:
-        """On one device: of each rank on a GPU of its own, of all ranks on the CPU that they share."""
+        """Bytes needed of one device: by each rank of a GPU of its own, by all ranks of the CPU that they share."""
         return needed_bytes(self.memory, self.plan)
 
     @property
@@ -56,7 +56,7 @@ class Checked:
         return tuple(v for v in self.verdicts if v.level == "blocked")
 
     def refused(self, reason: str) -> "Checked":
-        """The same arm with one more reason why it cannot run, one of its model; "" leaves it as it is."""
+        """The arm with one more reason why it cannot run, one of its model; unchanged for ""."""
         if not reason:
             return self
         return replace(self, verdicts=(Verdict("blocked", "model", reason), *self.verdicts))
@@ -67,7 +67,7 @@ class Checked:
         return next((verdict.reason for verdict in self.verdicts if verdict.axis == ELSEWHERE), "")
 
     def of(self, source: ModelSource) -> "Checked":
-        """The same arm with its files from `source`."""
+        """The arm with its files from `source`."""
         load = structs.replace(self.plan.load, source=source)
         return replace(self, plan=structs.replace(self.plan, load=load))
 
@@ -77,8 +77,8 @@ class Checked:
         for verdict in self.blocked:
             fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
             reasons.setdefault(verdict.reason, f" Set {fix}." if fix else "")
-        said = " ".join(reason + fix for reason, fix in reasons.items())
-        return f"Arm {arm}: {said}" if arm and said else said
+        refusal = " ".join(reason + fix for reason, fix in reasons.items())
+        return f"Arm {arm}: {refusal}" if arm and refusal else refusal
 
     def require_runnable(self, arm: str = "") -> None:
         """InputError with the refusal of this arm, if there is one."""
@@ -99,7 +99,6 @@ def check(
     requested = defaults() | dict(config.choices)
     verdicts, planned, plan = _plan(requested, facts, machine, workload.batch_size)
     workload, traffic = of_arm(workload, traffic, plan)
-    dtype = facts.dtype if plan.load.dtype == "auto" else plan.load.dtype
     memory = _predicted_memory(plan, facts, machine, workload, traffic)
     room = _free_bytes(machine, plan) + freeable_bytes
     if traffic is None:
@@ -113,8 +112,8 @@ def check(
     if machine.assumed:
         verdicts.append(Verdict("note", ELSEWHERE, machine.assumed, {}, "presets/gpus.toml"))
     subject = subject_of(facts, machine, planned, workload.batch_size)
-    details = {axis.name: said for axis in all_axes() if (said := axis.details(plan, subject))}
-    size = itemsize(facts, dtype)
+    details = {axis.name: text for axis in all_axes() if (text := axis.details(plan, subject))}
+    size = itemsize(facts, plan.load.dtype)
     return Checked(facts, workload, requested, planned, tuple(verdicts), plan, size, memory, room, details)
 
 
@@ -128,13 +127,14 @@ def _plan(
     routed = facts.experts_per_token if facts.experts else 0
     plan = Plan(LoadPlan(facts.source, device=machine.device), routed=routed)
     for axis in all_axes():
+        choice = requested[axis.name]
         if axis.decoders_only and facts.kind == "encoder":
-            found = _not_applicable(axis, requested[axis.name], facts)
+            found = _not_applicable(axis, choice, facts)
         else:
-            found = axis.verdicts(requested[axis.name], subject)
+            found = axis.verdicts(choice, subject)
         verdicts += found
-        choice = next((v.becomes for v in found if v.level == "fallback"), "")
-        choice = _with_values(axis, choice, requested[axis.name]) if choice else requested[axis.name]
+        if becomes := next((v.becomes for v in found if v.level == "fallback"), ""):
+            choice = _with_values(axis, becomes, choice)
         planned[axis.name] = axis.resolve(choice, subject)
         plan = axis.edit(plan, planned[axis.name], subject)
     return verdicts, planned, plan
@@ -166,30 +166,28 @@ def _remedy(
     room: int,
 ) -> tuple[dict[str, str], int]:
     """The least harmful change that makes an arm fit without being refused itself, and the bytes it then needs."""
-    known = {axis.name: {choice.name for choice in axis.choices} for axis in all_axes()}
     before = _plan(requested, facts, machine, workload.batch_size)[0]
     for change in remedies():
-        new = {axis: choice for axis, choice in change.items() if requested.get(axis) != choice}
-        if len(new) < len(change) or not all(choice in known.get(axis, ()) for axis, choice in new.items()):
+        if change.items() & requested.items():
             continue
-        verdicts, _, plan = _plan({**requested, **new}, facts, machine, workload.batch_size)
+        verdicts, _, plan = _plan({**requested, **change}, facts, machine, workload.batch_size)
         needed = needed_bytes(_predicted_memory(plan, facts, machine, workload, traffic), plan)
         refused = [v for v in verdicts if v.level in ("blocked", "fallback") and v not in before]
         if needed <= room and not refused:
-            return new, needed
+            return change, needed
     return {}, 0
 
 
 def _free_bytes(machine: Machine, plan: Plan) -> int:
     """Free memory of the device in use, or of the fullest one of several."""
-    used = machine.gpus[: max(plan.load.parallel.ranks, plan.load.parallel.devices)]
-    return min([machine.free_device_bytes, *(gpu.free_bytes for gpu in used)])
+    gpus = machine.gpus[: max(plan.load.parallel.ranks, plan.load.parallel.devices)]
+    return min([machine.free_device_bytes, *(gpu.free_bytes for gpu in gpus)])
 
 
 def needed_bytes(memory: MemoryEstimate, plan: Plan) -> int:
     """Bytes that an arm needs of one device: of the fullest, where its layers are spread over several."""
-    shared = plan.load.parallel
-    return max(memory.total, memory.fullest) * (shared.ranks // shared.hosts if plan.load.device == "cpu" else 1)
+    parallel = plan.load.parallel
+    return max(memory.total, memory.fullest) * (parallel.ranks // parallel.hosts if plan.load.device == "cpu" else 1)
 
 
 def prompt_tokens(workload: Workload) -> int:
@@ -209,13 +207,13 @@ def _not_applicable(axis: Optimization, choice: str, facts: ModelFacts) -> list[
 
 
 def _of_encoder(facts: ModelFacts, workload: Workload) -> list[Verdict]:
-    found = []
+    verdicts = []
     if workload.prompt_tokens > facts.max_positions:
         reason = (
             f"{workload.prompt_tokens:,} prompt tokens exceed the {facts.max_positions:,} positions of "
             f"{facts.label}. Use fewer prompt tokens."
         )
-        found.append(Verdict("blocked", "model", reason, {}, _ENCODERS))
+        verdicts.append(Verdict("blocked", "model", reason, {}, _ENCODERS))
     passes = f"{workload.max_new_tokens:,} forward passes over the prompt are timed"
     reason = f"An encoder generates no tokens: {passes} instead."
     if facts.source.forward:
@@ -224,8 +222,8 @@ def _of_encoder(facts: ModelFacts, workload: Workload) -> list[Verdict]:
         )
     if workload.temperature or workload.chat:
         reason += " Sampling and chat settings have no effect."
-    found.append(Verdict("note", "model", reason, {}, _ENCODERS))
-    return found
+    verdicts.append(Verdict("note", "model", reason, {}, _ENCODERS))
+    return verdicts
 
 
 _NO_CHAT = (
@@ -236,34 +234,28 @@ _TEMPLATES = "https://huggingface.co/docs/transformers/chat_templating"
 
 
 def _of_workload(facts: ModelFacts, workload: Workload) -> list[Verdict]:
-    found = []
-    if facts.kind == "decoder" and workload.chat and not facts.has_chat_template:
-        found.append(Verdict("blocked", "model", _NO_CHAT, {}, _TEMPLATES))
-    elif facts.kind == "decoder" and facts.template_variables is not None:
-        refusal = refused(workload.reasoning_effort, facts.template_variables)
-        found += [Verdict("blocked", "model", refusal, {}, _TEMPLATES)] if refusal else []
     if facts.kind == "encoder":
-        found += _of_encoder(facts, workload)
-    elif workload.prompt_tokens and workload.prompt_tokens + workload.max_new_tokens > facts.max_positions:
-        total = workload.prompt_tokens + workload.max_new_tokens
-        found.append(
-            Verdict(
-                "blocked",
-                "model",
-                f"{workload.prompt_tokens:,} prompt tokens and {workload.max_new_tokens:,} new tokens are {total:,}, "
-                f"but {facts.label} has {facts.max_positions:,} positions. Use fewer tokens.",
-            )
+        return _of_encoder(facts, workload)
+    verdicts = []
+    if workload.chat and not facts.has_chat_template:
+        verdicts.append(Verdict("blocked", "model", _NO_CHAT, {}, _TEMPLATES))
+    elif facts.template_variables is not None:
+        refusal = refused(workload.reasoning_effort, facts.template_variables)
+        verdicts += [Verdict("blocked", "model", refusal, {}, _TEMPLATES)] if refusal else []
+    prompt, new, positions = workload.prompt_tokens, workload.max_new_tokens, facts.max_positions
+    if prompt and prompt + new > positions:
+        reason = (
+            f"{prompt:,} prompt tokens and {new:,} new tokens are {prompt + new:,}, but {facts.label} has "
+            f"{positions:,} positions. Use fewer tokens."
         )
-    elif workload.max_new_tokens >= facts.max_positions:
-        found.append(
-            Verdict(
-                "blocked",
-                "model",
-                f"{facts.label} has {facts.max_positions:,} positions: {workload.max_new_tokens:,} new tokens leave "
-                "no room for a prompt. Use fewer new tokens.",
-            )
+        verdicts.append(Verdict("blocked", "model", reason))
+    elif new >= positions:
+        reason = (
+            f"{facts.label} has {positions:,} positions: {new:,} new tokens leave no room for a prompt. Use fewer new "
+            "tokens."
         )
-    return found
+        verdicts.append(Verdict("blocked", "model", reason))
+    return verdicts
 
 
 def _too_large(
@@ -289,15 +281,15 @@ def _too_large(
 def remedies() -> tuple[dict[str, str], ...]:
     """Changes that may make an arm fit in memory, in the order of what they lose, single ones before combined ones."""
     losses = {(axis.name, choice.name): choice.loss for axis in all_axes() for choice in axis.choices}
-    found: list[tuple[tuple[int, bool, int], dict[str, str]]] = []
+    ranked: list[tuple[tuple[int, bool, int], dict[str, str]]] = []
     for axis in all_axes():
         for choice in axis.choices:
             if choice.loss is None:
                 continue
-            found.append(((choice.loss // 10, False, choice.loss), {axis.name: choice.name}))
+            ranked.append(((choice.loss // 10, False, choice.loss), {axis.name: choice.name}))
             for partner in choice.combines:
                 worse = max(choice.loss, losses.get(partner) or 0)
                 both = dict([(axis.name, choice.name), partner])
                 ordered = {other.name: both[other.name] for other in all_axes() if other.name in both}
-                found.append(((worse // 10, True, worse), ordered))
-    return tuple(change for _, change in sorted(found, key=lambda item: item[0]))
+                ranked.append(((worse // 10, True, worse), ordered))
+    return tuple(change for _, change in sorted(ranked, key=lambda item: item[0]))

@@ -93,13 +93,14 @@ def palette(facts: ModelFacts, machine: Machine) -> list[Entry]:
 
 
 def _with_a_value(offered: Sequence[Offered]) -> Iterator[tuple[Offered, str]]:
-    """Each value of each choice, alone, as it is written; of choices that share one the first."""
-    known = set[tuple[str, str, str]]()
+    """Each choice with one value that is not its default, as it is written; a value that several choices of an axis
+    take only with the first of them."""
+    seen = set[tuple[str, str, str]]()
     for axis, choice in offered:
         for key, values in choice.values.items():
             for value in values[1:]:  # the first is the default
-                if value not in (REPOSITORY, LAYER_OF) and (axis.name, key, value) not in known:
-                    known.add((axis.name, key, value))
+                if value not in (REPOSITORY, LAYER_OF) and (axis.name, key, value) not in seen:
+                    seen.add((axis.name, key, value))
                     yield (axis, choice), joined(choice.name, {key: value})
 
 
@@ -127,7 +128,6 @@ def _of_preset(preset: ArmPreset, facts: ModelFacts, machine: Machine) -> Entry:
     work = Workload(prompt="?")
     choices = dict(grant(preset, facts, machine, work).choices)
     blocked = check(make_config(facts.model, choices), facts, machine, work).blocked
-    named = ", ".join(f"{axis}={choice}" for axis, choice in choices.items())
     return Entry(
         GROUPS["preset"],
         "",
@@ -138,7 +138,7 @@ def _of_preset(preset: ArmPreset, facts: ModelFacts, machine: Machine) -> Entry:
         choices=choices,
         whole=True,
         name=preset.name,
-        words=named,
+        words=", ".join(f"{axis}={choice}" for axis, choice in choices.items()),
     )
 
 

@@ -45,37 +45,34 @@ def parse_arm(model: str, text: str) -> Config:
 def make_config(model: str, choices: Mapping[str, str]) -> Config:
     """A Config of these choices, without defaults, in a fixed order. InputError for unknown axes and choices."""
     known = {axis.name: axis for axis in all_axes()}
-    kept = []
-    for name, choice in choices.items():
+    changes = []
+    for name, written in choices.items():
         if name not in known:
-            raise _called_otherwise("axis", name, choice) or unknown("axis", name, known, "docs/axes.md")
-        axis, written = known[name], _of_hub(known[name], choice)
-        choice = written
+            raise _called_otherwise("axis", name, written) or unknown("axis", name, known, "docs/axes.md")
+        axis = known[name]
+        written = _of_hub(axis, written)
         choice, values = divided(written)
         if choice not in {c.name for c in axis.choices}:
-            meant = _choice_of(axis, choice)
-            raise (
-                InputError(f"Unknown {name} choice {shown(choice)!r}. Did you mean {meant!r}?")
-                if meant
-                else unknown(f"{name} choice", choice, (c.name for c in axis.choices))
-            )
+            if meant := _choice_of(axis, choice):
+                raise InputError(f"Unknown {name} choice {shown(choice)!r}. Did you mean {meant!r}?")
+            raise unknown(f"{name} choice", choice, (c.name for c in axis.choices))
         if choice != axis.default:
-            kept.append((name, joined(choice, _given(written, axis.choice(choice), values))))
+            changes.append((name, joined(choice, _changed_values(written, axis.choice(choice), values))))
         elif values:
             raise InputError(f"{name}={choice} takes no values. Write {name}={choice}.")
-    return Config(model, tuple(sorted(kept)))
+    return Config(model, tuple(sorted(changes)))
 
 
 def _of_hub(axis: Optimization, written: str) -> str:
-    """As it was written; a bare org/name that is no choice is that of the choice that takes any."""
+    """The choice as it was written; a bare org/name becomes the value of the choice that takes any repository."""
     if written in {choice.name for choice in axis.choices} or not is_repository(written):
         return written
     takes = (choice.name for choice in axis.choices if REPOSITORY in choice.values.get("repository", ()))
     return next((joined(name, {"repository": written}) for name in takes), written)
 
 
-def _given(written: str, choice: Choice, values: Mapping[str, str]) -> dict[str, str]:
-    """Those that are not the default. InputError for a key or a value that the choice does not take."""
+def _changed_values(written: str, choice: Choice, values: Mapping[str, str]) -> dict[str, str]:
+    """The values that are not the default. InputError for a key or a value that the choice does not take."""
     if written != choice.name and written.count(";") + 1 != len(values):
         raise InputError(f"Cannot parse {shown(written)}. Write {choice.name}:key=value;key=value, each key once.")
     for key, value in values.items():
@@ -92,26 +89,24 @@ def _given(written: str, choice: Choice, values: Mapping[str, str]) -> dict[str,
 
 def _called_otherwise(what: str, name: str, choice: str = "") -> InputError | None:
     """The InputError for a name by which an axis or a choice is known elsewhere; None if it is none."""
-    found, said = choices_called(name), said_of(name)
-    if not found and not said:
+    matches, elsewhere = choices_called(name), said_of(name)
+    if not matches and not elsewhere:
         return None
     axes = {axis.name: axis for axis in all_axes()}
     written = []
-    for axis, named in found:
-        meant = named or _choice_of(axes[axis], choice)
-        written.append(f"{axis}={meant or 'choice'}")
-        if not meant:
-            written[-1] += f" (choices: {', '.join(one.name for one in axes[axis].choices)})"
-    here = f"Here it is the axis {found[0][0]}: write {' or '.join(written)}." if found else ""
-    return InputError(" ".join(filter(None, [f"Unknown {what} {shown(name)!r}.", here, said])))
+    for axis, match in matches:
+        meant = match or _choice_of(axes[axis], choice)
+        names = "" if meant else f" (choices: {', '.join(known.name for known in axes[axis].choices)})"
+        written.append(f"{axis}={meant or 'choice'}{names}")
+    here = f"Here it is the axis {matches[0][0]}: write {' or '.join(written)}." if matches else ""
+    return InputError(" ".join(filter(None, [f"Unknown {what} {shown(name)!r}.", here, elsewhere])))
 
 
 def _choice_of(axis: Optimization, written: str) -> str:
     """The choice of an axis that goes by this name or alias; "" if none does, or several do."""
-    asked = written.casefold()
-    found = [
+    names = [
         choice.name
         for choice in axis.choices
-        if asked in {name.casefold() for name in (choice.name, *axis.aliases.get(choice.name, ()))}
+        if written.casefold() in {name.casefold() for name in (choice.name, *axis.aliases.get(choice.name, ()))}
     ]
-    return found[0] if len(found) == 1 else ""
+    return names[0] if len(names) == 1 else ""

@@ -36,18 +36,18 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def wishes(self, *traits: str, captured: bool = False) -> dict[str, list[str]]:
         """The choices of each axis for a model with these traits (`traits`), best first."""
-        found: dict[str, list[str]] = {}
+        wishes: dict[str, list[str]] = {}
         first = self.captured if captured else {}
         for wished in (first, *(self.best_for.get(trait, {}) for trait in reversed(traits)), self.choices):
             for axis, choice in wished.items():
-                found.setdefault(axis, []).append(choice)
+                wishes.setdefault(axis, []).append(choice)
         for axis, choices in self.next_best.items():
-            found.setdefault(axis, []).extend(choices)
-        return found
+            wishes.setdefault(axis, []).extend(choices)
+        return wishes
 
 
 def traits(facts: ModelFacts) -> tuple[str, ...]:
-    """By what `best_for` knows a model: the more particular, the later."""
+    """The keys of `best_for` that hold for a model, from the most general to the most particular."""
     return (facts.kind, *(("mixture",) if facts.experts else ()), facts.architecture)
 
 
@@ -70,13 +70,10 @@ def read_arm(path: Path) -> ArmPreset:
     """An arm's file, checked against the axes; an InputError names the file and the nearest valid name."""
     preset = read_toml(path, ArmPreset)
     known = {axis.name: axis for axis in all_axes()}
-    named = [
-        *preset.choices.items(),
-        *preset.captured.items(),
-        *(pair for wished in preset.best_for.values() for pair in wished.items()),
-    ]
-    named += [(axis, choice) for axis, choices in preset.next_best.items() for choice in choices]
-    for axis, choice in named:
+    wishes = [preset.choices, preset.captured, *preset.best_for.values()]
+    pairs = [pair for choices in wishes for pair in choices.items()]
+    pairs += [(axis, choice) for axis, choices in preset.next_best.items() for choice in choices]
+    for axis, choice in pairs:
         if axis not in known:
             raise invalid(path, unknown("axis", axis, known))
         names = [c.name for c in known[axis].choices]
@@ -90,8 +87,8 @@ def read_arm(path: Path) -> ArmPreset:
 @functools.cache
 def arm_presets() -> tuple[ArmPreset, ...]:
     """All presets in `presets/arms/`, in the order in which they are shown."""
-    found = [read_arm(path) for path in sorted((PRESETS / "arms").glob("*.toml"))]
-    return tuple(sorted(found, key=lambda preset: (preset.order, preset.name)))
+    presets = [read_arm(path) for path in sorted((PRESETS / "arms").glob("*.toml"))]
+    return tuple(sorted(presets, key=lambda preset: (preset.order, preset.name)))
 
 
 @functools.cache

@@ -30,14 +30,13 @@ def of_arm(work: Workload, traffic: Traffic | None, plan: Plan) -> tuple[Workloa
 def with_pages(
     memory: MemoryEstimate, plan: Plan, facts: ModelFacts, machine: Machine, traffic: Traffic
 ) -> MemoryEstimate:
-    """The memory of continuous batching: pages, one row of tokens a step, and a mask but with flash attention."""
+    """The memory of continuous batching: pages, one row of tokens a step, and without flash attention a mask."""
     batch, setup = plan.generate.batch, setup_of(plan, machine)
-    size = _itemsize(plan, facts)
     pages = pages_of(traffic, batch.page_tokens)
-    held = cache_bytes(facts, pages, batch.page_tokens, size)
+    kv = cache_bytes(facts, pages, batch.page_tokens, itemsize(facts, plan.load.dtype))
     step = peak_bytes(Shape(facts, setup, batch.step_tokens, 1, 1))
     mask = _mask_bytes(plan, facts) * (pages * batch.page_tokens + batch.step_tokens)
-    return replace(memory, kv=held, workspace=step.workspace + mask, kv_elsewhere=0)
+    return replace(memory, kv=kv, workspace=step.workspace + mask, kv_elsewhere=0)
 
 
 def _mask_bytes(plan: Plan, facts: ModelFacts) -> int:
@@ -46,7 +45,7 @@ def _mask_bytes(plan: Plan, facts: ModelFacts) -> int:
         return 0
     batch = plan.generate.batch
     sets = 2 if batch.asynchronous else 1
-    return sets * len(facts.cache_layers) * batch.step_tokens * _itemsize(plan, facts)
+    return sets * len(facts.cache_layers) * batch.step_tokens * itemsize(facts, plan.load.dtype)
 
 
 def of_traffic(plan: Plan, facts: ModelFacts, traffic: Traffic, memory: MemoryEstimate, room: int) -> list[Verdict]:
@@ -57,11 +56,10 @@ def of_traffic(plan: Plan, facts: ModelFacts, traffic: Traffic, memory: MemoryEs
     if plan.load.parallel.ranks > 1:
         reason = "Many requests are served by one process: with several ranks, only a single prompt is run so far."
         return [Verdict("blocked", "parallel", reason, {"parallel": "off"}, "backend/worker/runners/batch.py")]
-    for number, one in enumerate(traffic.requests, 1):
-        total = one.tokens + one.max_new_tokens
-        if total > facts.max_positions:
+    for number, request in enumerate(traffic.requests, 1):
+        if request.tokens + request.max_new_tokens > facts.max_positions:
             reason = (
-                f"Request {number} has {one.tokens:,} prompt tokens and {one.max_new_tokens:,} new ones, but "
+                f"Request {number} has {request.tokens:,} prompt tokens and {request.max_new_tokens:,} new ones, but "
                 f"{facts.label} has {facts.max_positions:,} positions. Shorten its prompt or its output."
             )
             return [Verdict("blocked", "model", reason, {}, _REQUESTS)]
@@ -86,8 +84,8 @@ def _of_pages(plan: Plan, facts: ModelFacts, traffic: Traffic, memory: MemoryEst
         ]
     if memory.total <= room:
         return []
-    itself = cache_bytes(facts, pages, size, _itemsize(plan, facts)) / pages
-    page_bytes = itself + size * _mask_bytes(plan, facts)
+    page_bytes = cache_bytes(facts, pages, size, itemsize(facts, plan.load.dtype)) / pages
+    page_bytes += size * _mask_bytes(plan, facts)
     fixed = memory.total - pages * page_bytes
     most = int((room - fixed) / page_bytes)  # below 0 where nothing fits
     advice = "Use a smaller model, or close other programs."
@@ -99,7 +97,3 @@ def _of_pages(plan: Plan, facts: ModelFacts, traffic: Traffic, memory: MemoryEst
         f"{facts.label} needs about {memory.total / gib:.1f} GiB, but only {room / gib:.1f} GiB are free. {advice}"
     )
     return [Verdict("blocked", "pages", reason, {}, "backend/predict/pages.py")]
-
-
-def _itemsize(plan: Plan, facts: ModelFacts) -> int:
-    return itemsize(facts, facts.dtype if plan.load.dtype == "auto" else plan.load.dtype)

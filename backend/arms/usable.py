@@ -34,7 +34,7 @@ def usable_choices(facts: ModelFacts, machine: Machine) -> list[Usable]:
 
 
 def usable_choice(axis: Optimization, name: str, written: str, facts: ModelFacts, machine: Machine) -> Usable:
-    """One of them. `written`: with its values."""
+    """Whether one choice can run, as it is `written`: with its values."""
     verdicts = axis.verdicts(written, subject_of(facts, machine, {axis.name: written}))
     needs = {a: c for v in verdicts for a, c in v.fix.items() if v.level == "blocked" and a != axis.name}
     reasons = [v.reason for v in verdicts]

@@ -83,15 +83,10 @@ _CUDA_NOW = '''def now():
 
 def script(checked: Checked, facts: ModelFacts, workload: Workload, paths: bool = True) -> str:
     """The standalone script's text. `checked` must be runnable; without `paths` no folder of this machine is named."""
-    kind = _Encoder if facts.kind == "encoder" else _Decoder
-    text = kind(checked, facts, workload, parts_of(checked), paths).text()
-    return text if paths else without_paths(text, checked)
-
-
-def without_paths(text: str, checked: Checked) -> str:
-    """A script that names no folder of this machine."""
+    printer = _Encoder if facts.kind == "encoder" else _Decoder
+    text = printer(checked, facts, workload, parts_of(checked), paths).text()
     folder = checked.plan.load.kernels_path
-    return text.replace(folder, Path(folder).name) if folder else text
+    return text if paths or not folder else text.replace(folder, Path(folder).name)
 
 
 class _Decoder(Printer):
@@ -152,15 +147,14 @@ class _Decoder(Printer):
         yield _REPORT
 
     def _warm_up(self) -> Iterator[str]:
-        """As in `tokendyno.backend.worker.runners.warmup`, but that a slow prompt is read three times too."""
+        """The warm-up of `tokendyno.backend.worker.runners.warmup`, but that a slow prompt too is read three times."""
         few = max(2, min(WARM_UP, self.work.max_new_tokens))
         yield f"short = (inputs, {few})  # a prompt and new tokens: they load and compile kernels, allocate memory"
         yield f"warm_up = [{', '.join(['short'] * WARM_UP_PROMPTS)}]"
         if self._window:
-            prompt, group = 'inputs["input_ids"].shape[1]', GROUP if self.plan.generate.cache.quantized else 1
-            more = f", {group}" if group > 1 else ""
+            prompt, group = 'inputs["input_ids"].shape[1]', f", {GROUP}" if self.plan.generate.cache.quantized else ""
             compiled = self.plan.generate.compile_mode is not None
-            yield f"if length := past_window({prompt}, {self._window}, MAX_LENGTH{more}):"
+            yield f"if length := past_window({prompt}, {self._window}, MAX_LENGTH{group}):"
             yield "    # a full sliding window needs other kernels, masks and graphs"
             yield "    long_ids = input_ids[:, :1].repeat(1, length)"
             yield '    long = {"input_ids": long_ids, "attention_mask": torch.ones_like(long_ids)}'

@@ -8,7 +8,7 @@ from typing import Any
 
 from tokendyno.backend.arms.arguments import continuous_settings, keeps_uncompiled, parts_of, sampling
 from tokendyno.backend.arms.check import Checked
-from tokendyno.backend.config import STOCK_SENTENCE, Workload
+from tokendyno.backend.config import Workload
 from tokendyno.backend.export.printer import Printer
 from tokendyno.backend.export.script import script
 from tokendyno.backend.models import ModelFacts, catalogue
@@ -48,21 +48,12 @@ class _Short(Printer):
         return comment(f"{says} {', '.join(self._versions())}. {self.checked.assumed}".rstrip())
 
     @property
-    def _text(self) -> str:
-        return quoted(self.work.prompt if self.work.prompt.strip() else STOCK_SENTENCE)
-
-    def _messages(self) -> str:
-        said = [*([("system", self.work.system)] if self.work.system.strip() else []), ("user", "")]
-        content = '[{"type": "text", "text": %s}]' if self.facts.template_parts else "%s"
-        turns = [
-            f'{{"role": "{role}", "content": {content % (quoted(words) if words else self._text)}}}'
-            for role, words in said
-        ]
-        return f"[{', '.join(turns)}]"
+    def _chat(self) -> str:
+        return self._messages(quoted(self.work.system), self._prompt)
 
 
 class _Transformers(_Short):
-    """By transformers alone."""
+    """The short script of an arm that is transformers' own calls."""
 
     def text(self) -> str:
         """The whole file. Only what is used is imported."""
@@ -87,16 +78,16 @@ class _Transformers(_Short):
         rows = self.work.batch_size
         if self.chat:
             keywords = {"add_generation_prompt": "True", "return_dict": "True", "return_tensors": '"pt"'}
-            said = f"[{self._messages()}] * {rows}" if rows > 1 else self._messages()
-            rendered = call("inputs = tokenizer.apply_chat_template", [said], keywords | self._reasoning())
+            chats = f"[{self._chat}] * {rows}" if rows > 1 else self._chat
+            rendered = call("inputs = tokenizer.apply_chat_template", [chats], keywords | self._reasoning())
             yield f"{rendered}.to(model.device)"
             return
-        text = f"[{self._text}] * {rows}" if rows > 1 or self.work.prompt_tokens else self._text
         if tokens := self.work.prompt_tokens:
-            yield f'ids = torch.tensor([tokenizer({self._text})["input_ids"]] * {rows}, device=model.device)'
+            yield f'ids = torch.tensor([tokenizer({self._prompt})["input_ids"]] * {rows}, device=model.device)'
             yield f"ids = ids.repeat(1, {tokens} // ids.shape[1] + 1)[:, :{tokens}]"
             yield 'inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}'
             return
+        text = f"[{self._prompt}] * {rows}" if rows > 1 else self._prompt
         yield f'inputs = tokenizer({text}, return_tensors="pt").to(model.device)'
 
     def _passes(self) -> Iterator[str]:
@@ -105,7 +96,7 @@ class _Transformers(_Short):
         yield f"    print(model(**inputs{', ' if self.source.forward else ').'}{shown}.shape)"
 
     def _generation(self) -> Iterator[str]:
-        made, work = self.plan.generate, self.work
+        work = self.work
         keywords = {"max_new_tokens": str(work.max_new_tokens)} | sampling(work)
         if work.temperature > 0:
             yield f"torch.manual_seed({work.seed})"
@@ -116,7 +107,7 @@ class _Transformers(_Short):
         if keeps_uncompiled(self.plan):
             keywords["disable_compile"] = "True"
         generate = dict(self.parts.generate)
-        if not made.cache.fixed and (compiled := generate.pop("compile_config", None)):
+        if not self.plan.generate.cache.fixed and (compiled := generate.pop("compile_config", None)):
             yield f"model.compile(**{compiled}.to_dict())"
         yield call("output = model.generate", ["**inputs"], keywords | generate)
         yield 'print(tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))'
@@ -129,7 +120,7 @@ class _Continuous(_Transformers):
         return iter(())
 
     def _inputs(self) -> Iterator[str]:
-        yield f'prompts = [tokenizer(text)["input_ids"] for text in [{self._text}]]'
+        yield f'prompts = [tokenizer(text)["input_ids"] for text in [{self._prompt}]]'
 
     def _generation(self) -> Iterator[str]:
         listed = ", ".join(f"{name}={value}" for name, value in continuous_settings(self.plan.generate.batch).items())
@@ -142,22 +133,22 @@ class _Continuous(_Transformers):
 
 
 class _Library(_Short):
-    """By tokendyno as a library."""
+    """The short script of an arm that takes tokendyno as a library."""
 
     def text(self) -> str:
         """The whole file."""
         says = "This arm is more than transformers' own calls: pip install tokendyno."
         if self.work.batch_size > 1:
             says += f" This reads the prompt once, and the run read it in {self.work.batch_size} rows."
-        body = [self._loading_call(), *self._given(), "print(generated.text)"]
+        body = [self._loading_call(), *self._generation(), "print(generated.text)"]
         return same_quotes("\n".join([*self._title(says), "import tokendyno as td", "", *body, ""]))
 
-    def _loading_call(self, left_out: Collection[str] = (), *more: str) -> str:
+    def _loading_call(self, left_out: Collection[str] = (), *keywords: str) -> str:
         """`td.load` of the arm, without the axes that are left out."""
         defaults = {axis.name: axis.default for axis in all_axes()}
-        asked = {axis: choice for axis, choice in self.checked.requested.items() if defaults[axis] != choice}
-        arm = [f"{axis}={choice}" for axis, choice in asked.items() if axis not in left_out]
-        return _on_lines("model = td.load", [quoted(self._model()), *([_literal(arm)] if arm else []), *more])
+        changes = {axis: choice for axis, choice in self.checked.requested.items() if defaults[axis] != choice}
+        arm = [f"{axis}={choice}" for axis, choice in changes.items() if axis not in left_out]
+        return _on_lines("model = td.load", [quoted(self._model()), *([_literal(arm)] if arm else []), *keywords])
 
     def _model(self) -> str:
         known = {entry.name for entry in catalogue()}
@@ -165,10 +156,10 @@ class _Library(_Short):
             return self.source.path
         return self.facts.model
 
-    def _given(self) -> Iterator[str]:
+    def _generation(self) -> Iterator[str]:
         work = self.work
         keywords = {"max_new_tokens": str(work.max_new_tokens)}
-        prompt = self._messages() if self.chat else self._text
+        prompt = self._chat if self.chat else self._prompt
         if self.chat and work.reasoning_effort:
             keywords["reasoning"] = quoted(work.reasoning_effort)
         if work.temperature > 0:
@@ -198,13 +189,13 @@ class _Requests(_Library):
         generate = f"lambda prompt: {call('model.generate', ['prompt'], keywords)}"
         body = [
             self._loading_call(left_out, *([f"max_length={length}"] if self.work.prompt_tokens else [])),
-            f"prompts = [{self._text}]  # texts, lists of token ids, or chats",
+            f"prompts = [{self._prompt}]  # texts, lists of token ids, or chats",
             "with ThreadPoolExecutor(model.at_once) as pool:",
             f"    for generated in pool.map({generate}, prompts):",
             "        print(generated.text)",
         ]
-        imported = ["from concurrent.futures import ThreadPoolExecutor", "", "import tokendyno as td", ""]
-        return same_quotes("\n".join([*self._title(says), *imported, *body, ""]))
+        lines = ["from concurrent.futures import ThreadPoolExecutor", "", "import tokendyno as td", ""]
+        return same_quotes("\n".join([*self._title(says), *lines, *body, ""]))
 
 
 def _literal(choices: Sequence[str]) -> str:
@@ -219,4 +210,4 @@ def _literal(choices: Sequence[str]) -> str:
 def _on_lines(start: str, arguments: Sequence[str]) -> str:
     """The call on one line; one that is too long with an argument a line."""
     line = f"{start}({', '.join(arguments)})"
-    return line if len(line) <= WIDTH else f"{start}(\n" + "".join(f"    {one},\n" for one in arguments) + ")"
+    return line if len(line) <= WIDTH else f"{start}(\n" + "".join(f"    {text},\n" for text in arguments) + ")"

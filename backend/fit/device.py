@@ -19,10 +19,11 @@ UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "MB": 1
 class Device:
     """The device a model should fit on.
 
-    memory_bytes  all memory of a named GPU; free memory of this machine
-    machine       what rules look at
-    home          this machine, on which a row can be run
-    note          what is missing to know its bandwidth, or ""
+    memory_bytes      all memory of a named GPU; free memory of this machine
+    machine           what rules look at
+    here              whether it is a device of this machine
+    home, home_bytes  this machine, on which a row can be run, and its free memory
+    note              what is missing to know its bandwidth, or ""
     """
 
     name: str
@@ -93,11 +94,12 @@ def several(device: Device, gpus: int) -> Device:
     """The memory of each of several GPUs; on this machine, of the one with the least free memory."""
     if gpus == 1 or not device.here:
         return device
-    there = device.machine.gpus
-    if gpus > len(there):
-        count = "1 GPU" if len(there) == 1 else f"{len(there) or 'no'} GPUs"
+    installed = device.machine.gpus
+    if gpus > len(installed):
+        count = "1 GPU" if len(installed) == 1 else f"{len(installed) or 'no'} GPUs"
         raise InputError(f"This machine has {count}, not {gpus}. Name a GPU of the catalogue, or give a memory size.")
-    return dataclasses.replace(device, memory_bytes=min(device.memory_bytes, *(g.free_bytes for g in there[1:gpus])))
+    least = min(device.memory_bytes, *(gpu.free_bytes for gpu in installed[1:gpus]))
+    return dataclasses.replace(device, memory_bytes=least)
 
 
 def roomy(machine: Machine) -> Machine:

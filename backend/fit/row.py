@@ -2,7 +2,6 @@
 would run."""
 
 import bisect
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -21,6 +20,7 @@ from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
 from tokendyno.backend.predict.roofline import bound
 from tokendyno.backend.predict.setup import Setup, setup_of
 from tokendyno.backend.predict.shape import Shape
+from tokendyno.backend.predict.weights import resolved_dtype
 from tokendyno.backend.units import bytes_text
 
 
@@ -48,19 +48,16 @@ class FitArm:
         tensor, expert = self.shared
         return setup if tensor == 1 else replace(setup, tensor_parallel=tensor, expert_parallel=expert)
 
-    def memory(self, setup: Setup) -> MemoryEstimate:
-        """The peak at this context."""
-        return self.at(setup, self.context)
-
-    def at(self, setup: Setup, context: int) -> MemoryEstimate:
-        """The peak of a prompt that fills the context but for one token: the worst case for that context."""
-        return peak_bytes(Shape(self.facts, setup, max(1, context - 1), 1, self.batch))
+    def memory(self, setup: Setup, context: int | None = None) -> MemoryEstimate:
+        """The peak of a prompt that fills a context, by default the arm's, but for one token: the worst case for it."""
+        length = self.context if context is None else context
+        return peak_bytes(Shape(self.facts, setup, max(1, length - 1), 1, self.batch))
 
     def longest(self, setup: Setup, room_bytes: int) -> int:
         """The longest context that fits, by bisection: memory never falls as the context grows."""
 
         def needed(context: int) -> int:
-            memory = self.at(setup, context)
+            memory = self.memory(setup, context)
             return max(memory.total, memory.fullest)
 
         return bisect.bisect_right(range(1, self.facts.max_positions + 1), room_bytes, key=needed)
@@ -83,13 +80,13 @@ def cards(machine: Machine) -> list[Card]:
 
 def smallest_card(arm: FitArm, offered: Sequence[Card]) -> str:
     """Name of the first GPU on which the arm runs and fits, as many as `arm` says; "" if there is none."""
-    needed: dict[tuple[int, int], int | None] = {}
+    peaks: dict[tuple[int, int], int | None] = {}
     for spec, machine in offered:
-        if spec.capability not in needed:  # what runs, and what it needs, is the same on all GPUs of a capability
+        if spec.capability not in peaks:  # what runs, and what it needs, is the same on all GPUs of a capability
             checked = arm.on(machine)
-            needed[spec.capability] = None if refused(checked) else arm.memory(arm.setup(checked, machine)).total
-        peak_bytes = needed[spec.capability]
-        if peak_bytes is not None and peak_bytes <= spec.memory_bytes:
+            peaks[spec.capability] = None if refused(checked) else arm.memory(arm.setup(checked, machine)).total
+        peak = peaks[spec.capability]
+        if peak is not None and peak <= spec.memory_bytes:
             return spec.name
     return ""
 
@@ -129,6 +126,7 @@ class FitRow:
     floor_s         roofline bound per token at the requested context; None if the bandwidth is unknown
     smallest_gpu    the smallest GPU of the catalogue on which it fits (as many of them as the table is for), or ""
     enough_gpus     number of GPUs of this kind on which it would fit; 0 where it fits already, or none is known
+    not_here        why it cannot be run on this machine, or ""
     main            whether it is shown at first: the least lossy cache of each quantization, and of the best
                     quantization the caches that save memory
     """
@@ -156,7 +154,7 @@ def fit_row(arm: FitArm, device: Device, offered: Sequence[Card], missing: str =
     setup = arm.setup(arm.on(device.machine), device.machine)
     estimate, room = arm.memory(setup), device.memory_bytes
     margin_bytes = room - estimate.total
-    found = device.limits(compute_dtype(arm.facts, setup.dtype))
+    rates = device.limits(resolved_dtype(arm.facts, setup.dtype))
     most = max(1, len(device.machine.gpus)) if device.here else parallel.MAX_GPUS
     return FitRow(
         choices=arm.choices,
@@ -169,7 +167,7 @@ def fit_row(arm: FitArm, device: Device, offered: Sequence[Card], missing: str =
         margin_bytes=margin_bytes,
         margin=margin_of(margin_bytes, room, estimate.margin),
         max_context=arm.longest(setup, room),
-        floor_s=None if found is None else bound(arm.facts, setup, arm.context, arm.batch, found).seconds,
+        floor_s=None if rates is None else bound(arm.facts, setup, arm.context, arm.batch, rates).seconds,
         fits=margin_bytes >= 0,
         smallest_gpu=smallest_card(arm, offered),
         enough_gpus=0 if margin_bytes >= 0 else gpus_that_fit(arm, setup, room, most),
@@ -186,7 +184,7 @@ def margin_of(margin_bytes: int, room_bytes: int, stated: float = 0.0) -> Margin
 
 def _not_here(arm: FitArm, device: Device) -> str:
     """Why Compare could not run an arm on this machine with a short prompt; "" if it could."""
-    short = dataclasses.replace(arm, context=min(arm.context, SHORT_CONTEXT))
+    short = replace(arm, context=min(arm.context, SHORT_CONTEXT))
     checked = short.on(device.home)
     if reason := next((verdict.reason for verdict in checked.blocked), ""):
         return reason
@@ -212,8 +210,3 @@ def unloadable(facts: ModelFacts) -> str:
     except InputError as error:
         return str(error)
     return ""
-
-
-def compute_dtype(facts: ModelFacts, dtype: str) -> str:
-    """The number format that is computed in."""
-    return facts.dtype if dtype == "auto" else dtype

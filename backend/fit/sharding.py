@@ -64,14 +64,14 @@ class Sharding:
     def heading(self) -> str:
         """The model, the choice and the sum."""
         size = " ".join(bytes_text(self.rank_bytes))
-        found = f"{self.facts.label} as parallel={self.choice}: {size} of parameters on the first rank"
+        heading = f"{self.facts.label} as parallel={self.choice}: {size} of parameters on the first rank"
         if is_modeled(self.facts):
-            return found
-        return f"{found}. So transformers splits it; no arm runs so: {self.facts.architecture} is not modeled here"
+            return heading
+        return f"{heading}. So transformers splits it; no arm runs so: {self.facts.architecture} is not modeled here"
 
 
 def sharding(facts: ModelFacts, choice: str) -> Sharding:
-    """Of a model with random weights. InputError for what splits nothing, does not divide, or has no plan."""
+    """How a choice splits a model. InputError for what splits nothing, does not divide, or has no plan."""
     kind, _, number = choice.partition("-")
     if kind not in ("tensor", "expert") or not number.isdecimal() or int(number) < 2:
         raise InputError(f"{choice!r} splits no parameter. Give tensor-N or expert-N, such as tensor-2.")
@@ -80,9 +80,8 @@ def sharding(facts: ModelFacts, choice: str) -> Sharding:
     check_number(ranks)
     if is_modeled(facts):
         check_sizes(facts, ranks, expert)
-    return Sharding(
-        facts, choice, _split(facts.label, choice, ShardRequest(facts.source.config_json, facts.dtype, ranks, expert))
-    )
+    request = ShardRequest(facts.source.config_json, facts.dtype, ranks, expert)
+    return Sharding(facts, choice, _split(facts.label, choice, request))
 
 
 @functools.lru_cache(maxsize=64)
@@ -92,9 +91,9 @@ def _split(label: str, choice: str, request: ShardRequest) -> tuple[ShardRow, ..
         done = answered(COMMAND, msgspec.json.encode(request), CPU_SECONDS)
         return msgspec.json.decode(done.stdout, type=tuple[ShardRow, ...])
     except subprocess.CalledProcessError as error:
-        said = last_words(error.stderr.decode("utf-8", "replace").splitlines()) or "no reason given"
-        said = said.removeprefix("ValueError: ")
-        raise InputError(f"transformers cannot split {label} as {choice}: {said}") from None
+        reason = last_words(error.stderr.decode("utf-8", "replace").splitlines()) or "no reason given"
+        reason = reason.removeprefix("ValueError: ")
+        raise InputError(f"transformers cannot split {label} as {choice}: {reason}") from None
     except subprocess.TimeoutExpired:
         raise InputError(
             f"{label} was not split within {CPU_SECONDS:.0f} s of a processor's time. Choose a smaller model."

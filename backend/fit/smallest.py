@@ -50,9 +50,11 @@ class Arrangement:
 class Smallest:
     """The answer for a device, or for several that share the model.
 
+    found     the arrangement that fits and costs least; None if none does
     as_it_is  every axis at its default; None if that cannot run on so many GPUs
-    enough    where that does not fit, it on the fewest GPUs on which it does; None if none are known
-    not_here  why `found` cannot run on this machine as that is, where that is asked for; else ""
+    enough    `as_it_is` on the fewest GPUs on which it fits, where it does not fit; None if none are known
+    tried     arrangements that were checked
+    not_here  why `found` cannot run on this machine in its present state, where that is asked for; else ""
     """
 
     found: Arrangement | None
@@ -79,10 +81,10 @@ def smallest(
         if found is not None:
             blocked = search.checked(found.choices, gpus).blocked
             not_here = next((verdict.reason for verdict in blocked), not_here)
-    there = len(device.machine.gpus)
-    wider = [count for count in parallel.SIZES if there and count > gpus]
+    installed = len(device.machine.gpus)
+    wider = [count for count in parallel.SIZES if installed and count > gpus]
     if found is None:
-        usable = [count for count in wider if count <= there or not device.here]
+        usable = [count for count in wider if count <= installed or not device.here]
         found = next(filter(None, map(search.first, usable)), None)
     enough = (search.fitting((way for way, _ in search.ways(count)), count) for count in wider)
     return Smallest(found, as_it_is, next(filter(None, enough), None), search.tried, not_here)
@@ -98,33 +100,34 @@ class _Search:
     def first(self, gpus: int) -> Arrangement | None:
         """The first arrangement on so many GPUs that fits: by the worst of its changes, then by their number."""
         known = gpus == 1 or bool(parallel.choice_of(self._facts, gpus))  # else no arm has that number
-        every = list[tuple[tuple[int, int, list[int]], Choices]]()
-        for way, whole in self.ways(gpus):
+        ranked = list[tuple[tuple[int, int, list[int]], Choices]]()
+        for way, unchanged_bytes in self.ways(gpus):
             offered = []
             for axis in all_axes() if known else ():
-                found: list[tuple[int, Choices]] = [(0, {})]
+                changes: list[tuple[int, Choices]] = [(0, {})]
                 for choice in axis.choices:
                     if choice.loss is not None and choice.name != axis.default and axis.matters(self._facts):
-                        needed = self.needed({**way, axis.name: choice.name}, gpus)
-                        found += [(choice.loss, {axis.name: choice.name})] if needed and needed < whole else []
-                offered.append(found)
-            for parts in itertools.product(*offered):
-                losses = sorted((loss for loss, change in parts if change), reverse=True)
-                choices = {axis: choice for _, one in (*parts, (0, way)) for axis, choice in one.items()}
-                every.append(((max(losses, default=-1) // 10, len(losses), losses), choices))
-        return self.fitting([choices for _, choices in sorted(every, key=lambda one: one[0])], gpus)
+                        change = {axis.name: choice.name}
+                        if 0 < self.needed({**way, **change}, gpus) < unchanged_bytes:
+                            changes.append((choice.loss, change))
+                offered.append(changes)
+            for combination in itertools.product(*offered):
+                losses = sorted((loss for loss, change in combination if change), reverse=True)
+                choices = {axis: choice for _, change in combination for axis, choice in change.items()}
+                ranked.append(((max(losses, default=-1) // 10, len(losses), losses), {**choices, **way}))
+        return self.fitting([choices for _, choices in sorted(ranked, key=lambda pair: pair[0])], gpus)
 
-    def fitting(self, every: Iterable[Choices], gpus: int) -> Arrangement | None:
+    def fitting(self, arms: Iterable[Choices], gpus: int) -> Arrangement | None:
         """The first of these arms that fits on so many GPUs."""
         room = self._room_bytes(gpus)
-        found = ((choices, self.needed(choices, gpus)) for choices in every)
-        return next((self.arrangement(choices, gpus) for choices, size in found if size and size <= room), None)
+        fits = (choices for choices in arms if 0 < self.needed(choices, gpus) <= room)
+        return next((self.arrangement(choices, gpus) for choices in fits), None)
 
     def ways(self, gpus: int) -> Iterator[tuple[Choices, int]]:
         """The arms with which so many GPUs share the model as it is, and the bytes that each needs."""
         choice = parallel.choice_of(self._facts, gpus)
-        every = [{"parallel": choice}, {"parallel": f"device-map-{gpus}"}] if choice and gpus > 1 else [{}]
-        return ((way, size) for way in every if (size := self.needed(way, gpus)))
+        ways = [{"parallel": choice}, {"parallel": f"device-map-{gpus}"}] if choice and gpus > 1 else [{}]
+        return ((way, size) for way in ways if (size := self.needed(way, gpus)))
 
     def needed(self, choices: Choices, gpus: int) -> int:
         """Bytes that an arm needs of each of so many GPUs; 0 if it cannot run there."""
@@ -158,7 +161,7 @@ class _Search:
         return FitArm(self._facts, choices, self._context, self._batch, shared)
 
     def _needed(self, arm: FitArm, checked: Checked, gpus: int, context: int) -> int:
-        return needed_bytes(arm.at(arm.setup(checked, self._machine(gpus)), context), checked.plan)
+        return needed_bytes(arm.memory(arm.setup(checked, self._machine(gpus)), context), checked.plan)
 
     def _machine(self, gpus: int) -> Machine:
         """The machine with so many of its first GPU."""
@@ -168,6 +171,6 @@ class _Search:
         )
 
     def _room_bytes(self, gpus: int) -> int:
-        """Memory of each of so many GPUs, as free as those of this machine are, as many as it has."""
-        there = self._device.here and gpus <= len(self._device.machine.gpus)
-        return several(self._device, gpus).memory_bytes if there else self._device.memory_bytes
+        """Memory of each of so many GPUs: of this machine's what is free, where it has so many."""
+        installed = self._device.here and gpus <= len(self._device.machine.gpus)
+        return several(self._device, gpus).memory_bytes if installed else self._device.memory_bytes

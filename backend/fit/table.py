@@ -9,7 +9,7 @@ from typing import Any
 from tokendyno.backend.config import MAX_BATCH_SIZE
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import Device, several
-from tokendyno.backend.fit.row import FitArm, FitRow, cards, compute_dtype, fit_row, refused, unloadable, why_none
+from tokendyno.backend.fit.row import FitArm, FitRow, cards, fit_row, refused, unloadable, why_none
 from tokendyno.backend.fit.smallest import Smallest, smallest
 from tokendyno.backend.hardware.elsewhere import stocked
 from tokendyno.backend.hardware.peak_rates import PeakRates
@@ -21,7 +21,7 @@ from tokendyno.backend.predict.shape import attention_of
 
 DEFAULT_CONTEXT = 8_192
 SAVES = 0.01
-"""Of the best quantization those caches are main rows that take this share less memory than the less lossy ones."""
+"""By what share a cache must take less memory than the less lossy ones to be a main row of the best quantization."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ class Fit:
 
     def as_json(self) -> dict[str, Any]:
         """The JSON document."""
-        found = self.limits
+        rates = self.limits
         gpu = {
             "name": self.device.name,
             "memory_bytes": self.device.memory_bytes,
             "this_machine": self.device.here,
-            "bandwidth_bytes_per_s": found.bandwidth_bytes_per_s if found else None,
-            "flops_per_s": found.flops_per_s if found else None,
-            "bandwidth_source": found.source if found else None,
+            "bandwidth_bytes_per_s": rates.bandwidth_bytes_per_s if rates else None,
+            "flops_per_s": rates.flops_per_s if rates else None,
+            "bandwidth_source": rates.source if rates else None,
         }
         return {
             "kind": "fit",
@@ -96,8 +96,8 @@ class Fit:
 
 def _row_json(row: FitRow) -> dict[str, Any]:
     """A flat record: the choices by axis, then the rest."""
-    rest = {one.name: getattr(row, one.name) for one in dataclasses.fields(row) if one.name != "choices"}
-    return dict(row.choices) | rest
+    names = [field.name for field in dataclasses.fields(row) if field.name != "choices"]
+    return dict(row.choices) | {name: getattr(row, name) for name in names}
 
 
 def table_axes(facts: ModelFacts) -> tuple[Optimization, ...]:
@@ -160,10 +160,9 @@ def fit_facts(
         unusable = device.here and bool(row.not_here)
         return not row.fits, unusable, [axis.loss(row.choices[axis.name]) for axis in axes]
 
-    found = device.limits(compute_dtype(facts, "auto"))
     ordered = _marked(sorted(rows, key=order), axes[0].name)
     answer = smallest(facts, device, chosen, batch, gpus, obstacle or unloadable(facts))
-    return Fit(facts, device, chosen, batch, ordered, found, answer, gpus, tuple(unsplit))
+    return Fit(facts, device, chosen, batch, ordered, device.limits(facts.dtype), answer, gpus, tuple(unsplit))
 
 
 def _marked(rows: list[FitRow], first: str) -> tuple[FitRow, ...]:

@@ -12,24 +12,24 @@ SIGNS: dict[Margin, str] = {"comfortable": "yes", "tight": "tight", "does not fi
 """What stands in the first column for each margin."""
 
 
-def columns(found: Fit) -> list[str]:
+def columns(fit: Fit) -> list[str]:
     """Column headings."""
-    axes = [axis.title for axis in table_axes(found.facts)]
-    if found.encoder:
+    axes = [axis.title for axis in table_axes(fit.facts)]
+    if fit.encoder:
         sizes = ["Weights", "Activations", "Runtime", "Peak", "Margin", "Longest input"]
     else:
         sizes = ["Weights", "KV cache size", "Workspace", "Runtime", "Peak", "Margin", "Longest context"]
-    return ["Fits", *axes, *sizes, "Would do", f"Bound per {unit(found)}"]
+    return ["Fits", *axes, *sizes, "Would do", f"Bound per {unit(fit)}"]
 
 
-def unit(found: Fit) -> str:
+def unit(fit: Fit) -> str:
     """What a roofline bound is for."""
-    return "pass" if found.encoder else "token"
+    return "pass" if fit.encoder else "token"
 
 
-def cells(found: Fit, row: FitRow) -> list[str]:
+def cells(fit: Fit, row: FitRow) -> list[str]:
     """The texts of a row, under `columns`."""
-    cache = [] if found.encoder else [_size(row.kv_bytes)]
+    cache = [] if fit.encoder else [_size(row.kv_bytes)]
     sizes = [_size(size) for size in (row.workspace_bytes, row.runtime_bytes, row.peak_bytes)]
     return [
         SIGNS[row.margin],
@@ -37,68 +37,66 @@ def cells(found: Fit, row: FitRow) -> list[str]:
         _size(row.weights_bytes),
         *cache,
         *sizes,
-        margin(found, row),
-        longest(found, row),
-        would_do(found, row),
+        margin(fit, row),
+        longest(fit, row),
+        would_do(fit, row),
         "n/a" if row.floor_s is None else " ".join(seconds_text(row.floor_s)),
     ]
 
 
-def margin(found: Fit, row: FitRow) -> str:
+def margin(fit: Fit, row: FitRow) -> str:
     """The margin in bytes and in percent of the memory."""
-    share = row.margin_bytes / max(1, found.device.memory_bytes)
+    share = row.margin_bytes / max(1, fit.device.memory_bytes)
     return f"{'+' if row.margin_bytes >= 0 else '-'}{_size(abs(row.margin_bytes))} ({share:+.0%})"
 
 
-def longest(found: Fit, row: FitRow) -> str:
+def longest(fit: Fit, row: FitRow) -> str:
     """The longest context that fits."""
     text = f"{row.max_context:,}" if row.max_context else "none"
-    return text + " (all)" if row.max_context == found.facts.max_positions else text
+    return text + " (all)" if row.max_context == fit.facts.max_positions else text
 
 
-def would_do(found: Fit, row: FitRow) -> str:
+def would_do(fit: Fit, row: FitRow) -> str:
     """The smallest GPU of the catalogue on which it fits; where it does not fit here, also how many of this one."""
-    each = "" if found.gpus == 1 else f"{found.gpus} x "
-    found_on = [each + row.smallest_gpu] if row.smallest_gpu else []
+    each = "" if fit.gpus == 1 else f"{fit.gpus} x "
+    names = [each + row.smallest_gpu] if row.smallest_gpu else []
     if row.enough_gpus:
-        name = "this GPU" if found.device.here else found.device.name
-        found_on.append(f"{row.enough_gpus} x {name}")
-    return " or ".join(found_on) or "no GPU listed"
+        names.append(f"{row.enough_gpus} x {'this GPU' if fit.device.here else fit.device.name}")
+    return " or ".join(names) or "no GPU listed"
 
 
-def heading(found: Fit) -> str:
+def heading(fit: Fit) -> str:
     """Model, device and workload in a line."""
-    memory = f"{_size(found.device.memory_bytes)}{' free' if found.device.here else ''}"
-    batch = f", batch {found.batch:,}" if found.batch > 1 else ""
-    limits = f"; {found.limits.bandwidth_bytes_per_s / 1e9:,.4g} GB/s, {found.limits.source}" if found.limits else ""
-    each, tail = ("", "") if found.gpus == 1 else (" each", "; sizes are per GPU")
-    name = found.device.name if found.gpus == 1 else f"{found.gpus} x {found.device.name}"
-    work = "input of" if found.encoder else "context"
-    return f"{found.facts.label} on {name} ({memory}{each}{limits}), {work} {found.context:,} tokens{batch}{tail}"
+    memory = f"{_size(fit.device.memory_bytes)}{' free' if fit.device.here else ''}"
+    batch = f", batch {fit.batch:,}" if fit.batch > 1 else ""
+    limits = f"; {fit.limits.bandwidth_bytes_per_s / 1e9:,.4g} GB/s, {fit.limits.source}" if fit.limits else ""
+    each, tail = ("", "") if fit.gpus == 1 else (" each", "; sizes are per GPU")
+    name = fit.device.name if fit.gpus == 1 else f"{fit.gpus} x {fit.device.name}"
+    work = "input of" if fit.encoder else "context"
+    return f"{fit.facts.label} on {name} ({memory}{each}{limits}), {work} {fit.context:,} tokens{batch}{tail}"
 
 
-def answer(found: Fit) -> str:
+def answer(fit: Fit) -> str:
     """The smallest arrangement that fits, in words, or what to do if none does."""
-    first, label = found.smallest.found, found.facts.label
+    first, label = fit.smallest.found, fit.facts.label
     if first is None:
-        return f"{label} fits on {_where(found, found.gpus)} in none of {_arrangements(found)}.{_what_would(found)}"
-    said = f"{label} {'would fit' if found.smallest.not_here else 'fits'}"
-    if first.gpus > found.gpus:
-        said = f"{label} fits on {_where(found, found.gpus)} in none of the arrangements tried, and"
-    changed = {axis: choice for axis, choice in first.choices.items() if axis != "parallel"}
-    how = f"with {choices_named(changed)}" if changed else f"as it is ({first.numbers})"
+        return f"{label} fits on {_where(fit, fit.gpus)} in none of {_arrangements(fit)}.{_what_would(fit)}"
+    text = f"{label} {'would fit' if fit.smallest.not_here else 'fits'}"
+    if first.gpus > fit.gpus:
+        text = f"{label} fits on {_where(fit, fit.gpus)} in none of the arrangements tried, and"
+    how = f"with {choices_named(first.changes)}" if first.changes else f"as it is ({first.numbers})"
     shared = f" ({first.choices['parallel']})" if "parallel" in first.choices else ""
     needed, room = (bytes_text(size) for size in (first.needed_bytes, first.room_bytes))
-    free = " free" if found.device.here else ""
+    free = " free" if fit.device.here else ""
     sizes = f"{needed[0] if needed[1] == room[1] else ' '.join(needed)} of {' '.join(room)}{free}"
-    said += f" on {_where(found, first.gpus)}{shared} {how}: {sizes}{' of each' if first.gpus > 1 else ''}"
+    text += f" on {_where(fit, first.gpus)}{shared} {how}: {sizes}{' of each' if first.gpus > 1 else ''}"
     most = first.max_context
-    length = f"up to all {most:,} positions" if most == found.facts.max_positions else f"up to {most:,}"
-    said += f" at {found.context:,} tokens{f', {length}' if most > found.context else ''}"
-    said += ", which is tight: predictions may be off by as much." if first.margin == "tight" else "."
-    if changed:
-        said += _as_it_is(found)
-    return f"{said} It cannot run here as it is: {found.smallest.not_here}" if found.smallest.not_here else said
+    length = f"up to all {most:,} positions" if most == fit.facts.max_positions else f"up to {most:,}"
+    text += f" at {fit.context:,} tokens{f', {length}' if most > fit.context else ''}"
+    text += ", which is tight: predictions may be off by as much." if first.margin == "tight" else "."
+    if first.changes:
+        text += _as_it_is(fit)
+    return f"{text} It cannot run here as it is: {fit.smallest.not_here}" if fit.smallest.not_here else text
 
 
 def arm_text(choices: Mapping[str, str]) -> str:
@@ -106,78 +104,77 @@ def arm_text(choices: Mapping[str, str]) -> str:
     return ",".join(f"{axis}={choice}" for axis, choice in choices.items())
 
 
-def _as_it_is(found: Fit) -> str:
+def _as_it_is(fit: Fit) -> str:
     """What it would take to change nothing."""
-    unchanged, enough = found.smallest.as_it_is, found.smallest.enough
+    unchanged, enough = fit.smallest.as_it_is, fit.smallest.enough
     if unchanged is None:
         return ""
-    said = f" As it is ({unchanged.numbers}) it needs {_size(unchanged.needed_bytes)}"
+    text = f" As it is ({unchanged.numbers}) it needs {_size(unchanged.needed_bytes)}"
     if enough is None:
-        return f"{said}."
+        return f"{text}."
     how = enough.choices["parallel"]
-    return f"{said}, or {enough.gpus} such GPUs ({how}) with {_size(enough.needed_bytes)} of each."
+    return f"{text}, or {enough.gpus} such GPUs ({how}) with {_size(enough.needed_bytes)} of each."
 
 
 def choices_named(choices: Mapping[str, str]) -> str:
     """Changes by their titles, such as "bitsandbytes nf4 (Quantization)"."""
-    *others, last = (f"{choice_title(axis, choice)} ({axis_title(axis)})" for axis, choice in choices.items())
-    return f"{', '.join(others)} and {last}" if others else last
+    *names, last = (f"{choice_title(axis, choice)} ({axis_title(axis)})" for axis, choice in choices.items())
+    return f"{', '.join(names)} and {last}" if names else last
 
 
-def _where(found: Fit, gpus: int) -> str:
-    """So many GPUs of the device."""
-    if found.device.here:
+def _where(fit: Fit, gpus: int) -> str:
+    """The device and how many GPUs of it, in words."""
+    if fit.device.here:
         return "this machine" if gpus == 1 else f"{gpus} GPUs of this machine"
-    name = found.device.name.removeprefix("a GPU")
-    if name != found.device.name:  # of a size
-        return f"{gpus} GPUs{name}" if gpus > 1 else found.device.name
+    name = fit.device.name.removeprefix("a GPU")
+    if name != fit.device.name:  # of a size
+        return f"{gpus} GPUs{name}" if gpus > 1 else fit.device.name
     return f"{gpus} x {name}" if gpus > 1 else f"one {name}"
 
 
-def _arrangements(found: Fit) -> str:
-    tried = found.smallest.tried
+def _arrangements(fit: Fit) -> str:
+    tried = fit.smallest.tried
     return f"{tried:,} arrangements" if tried > 1 else "the one arrangement that was tried"
 
 
-def _what_would(found: Fit) -> str:
+def _what_would(fit: Fit) -> str:
     """What would make it fit: fewer tokens, several GPUs, another GPU."""
     ways = []
-    usable = [row for row in found.rows if not (found.device.here and row.not_here)]
+    usable = [row for row in fit.rows if not (fit.device.here and row.not_here)]
     longest_row = max(usable, key=lambda row: row.max_context, default=None)
     if longest_row is not None and longest_row.max_context:
         ways.append(f"a context of {longest_row.max_context:,} tokens ({arm_text(longest_row.choices)})")
-    several = min((row for row in found.rows if row.enough_gpus), key=lambda row: row.enough_gpus, default=None)
+    several = min((row for row in fit.rows if row.enough_gpus), key=lambda row: row.enough_gpus, default=None)
     if several is not None:
-        ways.append(f"{_where(found, several.enough_gpus)} ({arm_text(several.choices)})")
-    card = next((row for row in found.rows if row.smallest_gpu), None)
+        ways.append(f"{_where(fit, several.enough_gpus)} ({arm_text(several.choices)})")
+    card = next((row for row in fit.rows if row.smallest_gpu), None)
     if card is not None:
-        ways.append(f"{'' if found.gpus == 1 else f'{found.gpus} x '}{card.smallest_gpu} ({arm_text(card.choices)})")
+        ways.append(f"{'' if fit.gpus == 1 else f'{fit.gpus} x '}{card.smallest_gpu} ({arm_text(card.choices)})")
     return f" What would: {'; '.join(ways)}." if ways else " Choose a smaller model or batch, or more GPUs."
 
 
-def remarks(found: Fit) -> list[str]:
+def remarks(fit: Fit) -> list[str]:
     """Notes below the table."""
-    facts = found.facts
+    facts = fit.facts
     packed = ""
     if facts.quantization:
         packed = f"The checkpoint is packed already ({facts.quantization}): quantization=none leaves it as it is."
     encoder = "An encoder generates nothing and keeps no KV cache: each figure is of one pass over the batch."
     order = ""
-    if found.smallest.found is not None and found.smallest.tried > 1:
+    if fit.smallest.found is not None and fit.smallest.tried > 1:
         order = (
-            f"The answer is the first that fits of {_arrangements(found)}: as it is, then what costs nothing, time, "
+            f"The answer is the first that fits of {_arrangements(fit)}: as it is, then what costs nothing, time, "
             "precision, 8 bits, 4 bits, and more GPUs."
         )
-    said = [order, found.device.note, facts.note, packed]
-    said += [encoder if found.encoder else "", found.scores_note, *shared(found)]
-    return [remark for remark in said if remark]
+    notes = [order, fit.device.note, facts.note, packed, encoder if fit.encoder else "", fit.scores_note]
+    return [note for note in (*notes, *shared(fit)) if note]
 
 
-def shared(found: Fit) -> list[str]:
+def shared(fit: Fit) -> list[str]:
     """How the model is split over several GPUs, what cannot be split, and what was never tested."""
-    if found.gpus == 1:
+    if fit.gpus == 1:
         return []
-    facts, gpus = found.facts, found.gpus
+    facts, gpus = fit.facts, fit.gpus
     choice = choice_of(facts, gpus)
     runs = f", as parallel={choice} runs it." if choice else f". {NO_CHOICE}"
     if plan_of(facts) == "gathered":
@@ -188,22 +185,22 @@ def shared(found: Fit) -> list[str]:
         how = "Matrices, vocabulary and KV heads are split; norms are replicated."
     untried = []
     for axis in table_axes(facts):
-        names = sorted({row.choices[axis.name] for row in found.rows})
+        names = sorted({row.choices[axis.name] for row in fit.rows})
         untried += [name for name in names if not axis.choice(name).tried_on_several_gpus]
     return [
-        f"Predicted for {gpus} ranks{runs} {how} {_exchanges(found)} The runtime includes NCCL's buffers.",
-        *found.refused,
+        f"Predicted for {gpus} ranks{runs} {how} {_exchanges(fit)} The runtime includes NCCL's buffers.",
+        *fit.refused,
         f"Untested on several GPUs: {', '.join(untried)}." if untried else "",
     ]
 
 
-def _exchanges(found: Fit) -> str:
+def _exchanges(fit: Fit) -> str:
     """Whether the bound has what the ranks exchange."""
-    if found.limits is None or found.limits.link_bytes_per_s is None:
+    if fit.limits is None or fit.limits.link_bytes_per_s is None:
         return "The roofline bound leaves out what they exchange: the bandwidth between these GPUs is unknown."
     return (
-        f"The roofline bound has what they exchange, at {found.limits.link_bytes_per_s / 1e9:,.4g} GB/s each way "
-        f"({found.limits.link}), without the latency of each exchange."
+        f"The roofline bound has what they exchange, at {fit.limits.link_bytes_per_s / 1e9:,.4g} GB/s each way "
+        f"({fit.limits.link}), without the latency of each exchange."
     )
 
 

@@ -27,13 +27,13 @@ WORDS: dict[Margin, str] = {
 """What the page says of a margin: a sign and a word, besides the colour."""
 
 BESIDE = ("gpt-oss-20b", "Mistral-7B-v0.1", "Gemma-3-1b")
-"""One with a window in every other layer, in all layers, and in five of six."""
+"""Models with a window in every other layer, in all layers, and in five of six."""
 
 ITEM_BYTES = 2
-"""Of a key's or value's number: all of these models are published in bfloat16."""
+"""Bytes of a number in a key or value: all of these models are published in bfloat16."""
 
 MOST_TOKENS = 32_768
-"""As far as Mistral and Gemma go."""
+"""The last context of the curves: the positions that Mistral and Gemma have."""
 
 
 class RowView(msgspec.Struct, frozen=True):
@@ -85,15 +85,16 @@ class AnswerView(msgspec.Struct, frozen=True):
     curves: list[Curve] = []
 
 
-def answer_view(found: Fit) -> AnswerView:
+def answer_view(fit: Fit) -> AnswerView:
     """The answer for a device."""
-    first, unchanged = found.smallest.found, found.smallest.as_it_is
+    first, unchanged = fit.smallest.found, fit.smallest.as_it_is
     curves = [_curve("as it is", unchanged)] if unchanged else []
-    words, tried = answer(found), found.smallest.tried
+    words, tried = answer(fit), fit.smallest.tried
     if first is None:
-        return AnswerView(words, tried, found.device.memory_bytes, curves=curves)
+        return AnswerView(words, tried, fit.device.memory_bytes, curves=curves)
     if first != unchanged:
-        curves.insert(0, _curve(choices_named(first.choices), first))
+        title = choices_named(first.choices) if first.choices else "as it is"  # but not on this machine yet
+        curves.insert(0, _curve(title, first))
     return AnswerView(
         words,
         tried,
@@ -107,9 +108,9 @@ def answer_view(found: Fit) -> AnswerView:
     )
 
 
-def _curve(title: str, one: Arrangement) -> Curve:
-    contexts, sizes = zip(*one.curve, strict=True)
-    return Curve(title, list(contexts), list(sizes), one.max_context)
+def _curve(title: str, arrangement: Arrangement) -> Curve:
+    contexts, sizes = zip(*arrangement.curve, strict=True)
+    return Curve(title, list(contexts), list(sizes), arrangement.max_context)
 
 
 class WindowCurve(msgspec.Struct, frozen=True):
@@ -152,43 +153,43 @@ class FitView(msgspec.Struct, frozen=True):
     windows: Sequence[WindowCurve]
 
 
-def view(found: Fit, run: str = "", measured: str = "") -> FitView:
+def view(fit: Fit, run: str = "", measured: str = "") -> FitView:
     """The answer for a table."""
     parts = ["Weights", "KV cache", "Workspace", "Runtime"]
-    if found.encoder:
+    if fit.encoder:
         parts = ["Weights", "Activations", "Runtime"]
-    reasons = {row.not_here for row in found.rows}
+    reasons = {row.not_here for row in fit.rows}
     return FitView(
-        label=found.facts.label,
-        heading=heading(found),
-        answer=answer_view(found),
-        remarks=remarks(found),
-        context=found.context,
-        most=found.facts.max_positions,
-        encoder=found.encoder,
-        columns=columns(found),
+        label=fit.facts.label,
+        heading=heading(fit),
+        answer=answer_view(fit),
+        remarks=remarks(fit),
+        context=fit.context,
+        most=fit.facts.max_positions,
+        encoder=fit.encoder,
+        columns=columns(fit),
         parts=parts,
-        rows=[_row(found, row) for row in found.rows],
-        cards=card_lines(found),
+        rows=[_row(fit, row) for row in fit.rows],
+        cards=card_lines(fit),
         not_here=reasons.pop() if len(reasons) == 1 else "",
         run=run,
         measured=measured,
-        kinds=kind_curves(found.facts),
-        windows=window_curves(found.facts),
+        kinds=kind_curves(fit.facts),
+        windows=window_curves(fit.facts),
     )
 
 
-def _row(found: Fit, row: FitRow) -> RowView:
+def _row(fit: Fit, row: FitRow) -> RowView:
     parts = [row.weights_bytes, row.kv_bytes - row.kv_host_bytes, row.workspace_bytes, row.runtime_bytes]
-    if found.encoder:
+    if fit.encoder:
         del parts[1]
-    axes = table_axes(found.facts)
+    axes = table_axes(fit.facts)
     chosen = [axis.choice(row.choices[axis.name]).title for axis in axes]
     return RowView(
         choices=dict(row.choices),
         title=row_title(axes, row.choices),
         margin=row.margin,
-        cells=[WORDS[row.margin], *chosen, *cells(found, row)[1 + len(axes) :]],
+        cells=[WORDS[row.margin], *chosen, *cells(fit, row)[1 + len(axes) :]],
         parts=parts,
         peak=" ".join(bytes_text(row.peak_bytes)),
         main=row.main,
@@ -198,21 +199,21 @@ def _row(found: Fit, row: FitRow) -> RowView:
 
 def row_title(axes: Sequence[Optimization], choices: Mapping[str, str]) -> str:
     """A row beside its bar: the choice of the first axis, and what else is not the default."""
-    first, *others = axes
+    first, *rest = axes
     name = choices[first.name]
     words = [f"no {first.title.lower()}" if name == "none" else first.choice(name).title]
     words += [
-        f"{axis.title} {axis.choice(choices[axis.name]).title}" for axis in others if choices[axis.name] != axis.default
+        f"{axis.title} {axis.choice(choices[axis.name]).title}" for axis in rest if choices[axis.name] != axis.default
     ]
     return "; ".join(words)
 
 
-def card_lines(found: Fit) -> list[CardLine]:
+def card_lines(fit: Fit) -> list[CardLine]:
     """The memory of the device that was asked for, and of the GPUs of the catalogue, the smallest first."""
-    name = "this machine" if found.device.here else found.device.name
-    lines = [_line([name], found.device.memory_bytes, chosen=True)]
+    name = "this machine" if fit.device.here else fit.device.name
+    lines = [_line([name], fit.device.memory_bytes, chosen=True)]
     for spec in sorted(gpus(), key=lambda spec: spec.memory_bytes):
-        if spec.name == found.device.name:
+        if spec.name == fit.device.name:
             continue
         at = next((i for i, line in enumerate(lines) if not line.chosen and _alike(line, spec.memory_bytes)), None)
         if at is None:
@@ -234,7 +235,7 @@ def _line(names: list[str], memory_bytes: int, *, chosen: bool = False) -> CardL
 
 
 def kind_curves(facts: ModelFacts) -> KindCurves:
-    """Of the model's layers, the kinds that it has; none of an encoder."""
+    """A curve for each kind of layer that the model has; none for an encoder."""
     last = min(MOST_TOKENS, facts.max_positions)
     contexts = [corner.length for corner in kv_polyline(facts, DYNAMIC, 1, last, 1, ITEM_BYTES, 0)]
     sizes = [kv_bytes(facts, DYNAMIC, length, 1, ITEM_BYTES).by_kind() for length in contexts]
@@ -244,10 +245,10 @@ def kind_curves(facts: ModelFacts) -> KindCurves:
 
 
 def window_curves(facts: ModelFacts) -> Sequence[WindowCurve]:
-    """The model's, where it has a window, before those of `BESIDE`."""
+    """The curve of the model, where it has a window, before those of `BESIDE`."""
     own = [facts] if any(layers.window for layers in facts.cache_layers) else []
-    every = [*own, *map(resolve, BESIDE)]
-    return list({one.label: _window_curve(one) for one in every}.values())
+    models = [*own, *map(resolve, BESIDE)]
+    return list({model.label: _window_curve(model) for model in models}.values())
 
 
 def _window_curve(facts: ModelFacts) -> WindowCurve:

@@ -35,7 +35,7 @@ class CatalogueEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def folder(self) -> Path | None:
-        """Where an embedded model lies."""
+        """The folder of an embedded model; None for one of the Hub."""
         return None if self.repo else PRESETS / "models" / self.name
 
     @property
@@ -61,8 +61,8 @@ def catalogue() -> tuple[CatalogueEntry, ...]:
 
 def find(name: str) -> CatalogueEntry | None:
     """The entry with this name or Hub id, ignoring case; None if there is none."""
-    wanted = name.casefold()
-    return next((e for e in catalogue() if wanted and wanted in (e.name.casefold(), e.repo.casefold())), None)
+    name = name.casefold()
+    return next((e for e in catalogue() if name and name in (e.name.casefold(), e.repo.casefold())), None)
 
 
 def read_catalogue(path: Path) -> tuple[CatalogueEntry, ...]:

@@ -69,19 +69,19 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """Exactly one of the two."""
+    """The count, or why there is none: exactly one of the two."""
 
     counted: Counted | None = None
     refused: str = ""
 
 
 MOST_WAIT_S = 1_200.0
-"""After which a process is ended that gets hardly any time of a processor, or waits for what does not come."""
+"""After so long a process is ended that gets hardly any time of a processor, or waits for what does not come."""
 LOOK_S = 1.0
-"""How often it is looked at."""
+"""How often its progress is looked at."""
 
 CPU_SECONDS = 60
-"""What the process grants itself of a processor. DeepSeek-V3 takes 12."""
+"""Processor time that the process grants itself. DeepSeek-V3 takes 12 s."""
 
 SHIPPED = PRESETS / "counted.json"
 
@@ -95,7 +95,7 @@ _wait: ContextVar[bool] = ContextVar("wait", default=True)
 
 
 class Progress(NamedTuple):
-    """Of a count: seconds since it began, and those in which a processor worked for it."""
+    """Progress of a count: seconds since it began, and seconds of a processor that it took."""
 
     spent_s: float
     cpu_s: float
@@ -106,7 +106,7 @@ _watchers: list[Callable[[Progress | None], object]] = []
 
 @contextmanager
 def watched(watcher: Callable[[Progress | None], object]) -> Iterator[None]:
-    """Within it, `watcher` is told of the progress of counts, and by None of their ends."""
+    """A context in which `watcher` gets the progress of counts, and None at their ends."""
     _watchers.append(watcher)
     try:
         yield
@@ -140,18 +140,18 @@ def counted_by() -> str:
 
 @functools.cache
 def _shipped() -> dict[str, Counted]:
-    """Empty where another transformers would count, perhaps otherwise."""
-    found = msgspec.json.decode(SHIPPED.read_bytes(), type=Shipped)
-    return found.counted if (found.version, found.transformers) == (VERSION, counted_by()) else {}
+    """The shipped counts by `config_key`; empty beside another transformers, which may count otherwise."""
+    shipped = msgspec.json.decode(SHIPPED.read_bytes(), type=Shipped)
+    return shipped.counted if (shipped.version, shipped.transformers) == (VERSION, counted_by()) else {}
 
 
 class NotCountedYet(Exception):
-    """Within `without_waiting`: the answer is not there, and somebody would have to wait for it."""
+    """Raised within `without_waiting` where the answer is not cached, so that somebody would have to wait for it."""
 
 
 @contextmanager
 def without_waiting() -> Iterator[None]:
-    """Within it `count` starts no process: it raises NotCountedYet instead."""
+    """A context in which `count` starts no process, and raises NotCountedYet instead."""
     token = _wait.set(False)
     try:
         yield
@@ -218,14 +218,14 @@ def answered(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=bare_environment(), cwd=ROOT
     ) as process:
         try:
-            given: bytes | None = data
+            to_send: bytes | None = data
             cpu_s = 0.0
             while True:
                 try:
-                    out, err = process.communicate(given, timeout=LOOK_S)
+                    out, err = process.communicate(to_send, timeout=LOOK_S)
                     break
                 except subprocess.TimeoutExpired:
-                    given, now_s = None, time.monotonic()
+                    to_send, now_s = None, time.monotonic()
                     with suppress(psutil.Error):
                         used = psutil.Process(process.pid).cpu_times()
                         cpu_s = used.user + used.system
@@ -241,7 +241,7 @@ def answered(
 
 
 def _ask(data: bytes, where: str) -> Answer:
-    """Start the process and wait for its answer. InputError if it has none: that is not kept."""
+    """Start the process and wait for its answer. InputError if it has none, which is not cached."""
     try:
         return msgspec.json.decode(answered(COMMAND, data, 2 * CPU_SECONDS, _notify).stdout, type=Answer)
     except (OSError, subprocess.SubprocessError, *UNDECODABLE) as error:

@@ -105,7 +105,7 @@ class ModelFacts(TextModel):
     kind               decoder: generates and has a KV cache; encoder: neither (BERT, and a forward pass alone)
     float32_in         parameters that stay in float32 where the rest is loaded in a half precision, by its name
     buffer_bytes       tensors that are not parameters: rotary frequencies, BERT's position ids
-    buffer_elements    numbers of such tensors that have the dtype of the parameters
+    buffer_elements    elements of those of such tensors that have the dtype of the parameters
     sinks              learned attention sinks (gpt-oss), which sdpa does not support
     packed_bytes       size of the tensors in the weight files, if their headers were read
     has_chat_template  False: the tokenizer files have no chat template; True: they have one, or it is unknown
@@ -146,7 +146,7 @@ class ModelFacts(TextModel):
 
     @property
     def no_tokens(self) -> str:
-        """Why nothing is generated, as the beginning of a sentence; of what is no decoder."""
+        """Why a model that is no decoder generates nothing, as the beginning of a sentence."""
         if self.source.forward:
             return f"{self.label.removesuffix(', forward pass')} is timed by its forward pass alone"
         return f"{self.label} is an encoder"

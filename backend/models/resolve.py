@@ -1,5 +1,5 @@
-"""Resolves what a user typed to the facts of a model, or to an error that says what to do. What a config states is
-known by the table of architectures, or counted by transformers."""
+"""Resolves what a user typed to the facts of a model, or to an error that says what to do. The facts that follow from a
+config are known from the table of architectures, or counted by transformers."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -59,7 +59,9 @@ def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = Tru
 
 def check_reference(ref: str, models_dir: Path | None = None, *, local_paths: bool = True) -> None:
     """InputError if no model can be meant by this. Names are compared; nothing is fetched."""
-    name = clean(clean(ref).removeprefix(FORWARD))
+    name = clean(ref)
+    if name.lower().startswith(FORWARD):
+        name = clean(name[len(FORWARD) :])
     if name.lower().startswith(RANDOM):
         name = name[len(RANDOM) :].strip()
     if find(name) is None and local_path(name, models_dir, local_paths) is None and hub.parse_reference(name) is None:
@@ -86,7 +88,7 @@ def _unknown(name: str) -> InputError:
 
 
 def _forward(ref: str, facts: ModelFacts) -> ModelFacts:
-    """The same model without generating: an encoder has no other way."""
+    """The facts of a decoder whose forward pass alone is timed. InputError for an encoder, which has nothing else."""
     if facts.kind == "encoder":
         raise InputError(f"{facts.label} is an encoder, whose forward pass is timed anyway. Leave out {FORWARD}")
     source = msgspec.structs.replace(facts.source, forward=True)
@@ -111,16 +113,15 @@ def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
     source = ModelSource("hub", repo=repo, revision=revision)
     where, label = f"config.json of {repo}", f"{repo}@{revision}" if revision else repo
     try:
-        found = hub.fetch_config(repo, revision)
-        config, source = parse_json(found.config, where), msgspec.structs.replace(source, commit=found.commit)
+        fetched = hub.fetch_config(repo, revision)
+        config, source = parse_json(fetched.config, where), msgspec.structs.replace(source, commit=fetched.commit)
     except hub.HubUnreachable:
         entry = find(repo)
         if entry is None:
             raise
-        facts = replace(_catalogued(ref, entry), source=source, label=label)
-        return replace(
-            facts, note=f"{facts.note} The Hub could not be reached; these are the catalogue's facts.".strip()
-        )
+        facts = _catalogued(ref, entry)
+        note = f"{facts.note} The Hub could not be reached; these are the catalogue's facts.".strip()
+        return replace(facts, source=source, label=label, note=note)
     here = hub.snapshot(repo, source.at)
     if here is not None:
         folder.refuse_quantized_beside(here, config, repo)
@@ -137,7 +138,7 @@ def _folder(ref: str, path: Path, kind: Literal["embedded", "folder"], label: st
 
 
 def _with_template(facts: ModelFacts, path: Path | None) -> ModelFacts:
-    """The same facts with what the tokenizer's files in that folder say of chats."""
+    """The facts with what the tokenizer's files in that folder say of chats."""
     template = folder.chat_template(path) if path is not None else None
     if path is None or template is None:
         return facts
@@ -206,14 +207,12 @@ def _facts(
     notes = [RANDOM_NOTE * (source.kind == "random")]
     if known.stored and known.stored.layout == "unknown" and weights is None:
         how = f" with {known.quantization}" if known.quantization else ""
-        do = (
-            "Choose another one"
-            if known.quantization == "hqq"
-            else "Download it and give its folder, or choose another"
-        )
+        advice = "Download it and give its folder, or choose another"
+        if known.quantization == "hqq":
+            advice = "Choose another one"
         raise InputError(
             f"{where}: this checkpoint is quantized{how}, and how many bytes that takes is not known: "
-            f"{known.stored.reason}. {do}."
+            f"{known.stored.reason}. {advice}."
         )
     if known.stored and known.stored.layout == "decompressed":
         notes.append("transformers unpacks compressed-tensors at the first step: it needs as much memory as dense.")
@@ -254,21 +253,21 @@ def clean(ref: str) -> str:
 
 def local_path(name: str, models_dir: Path | None, local_paths: bool) -> Path | None:
     """The folder or GGUF file that `name` means; None if it is no local path. InputError: missing, not allowed."""
-    given = Path(name)
-    inside = not given.is_absolute() and ".." not in given.parts and not name.startswith("~")
+    path = Path(name)
+    inside = not path.is_absolute() and ".." not in path.parts and not name.startswith("~")
     is_gguf = name.lower().endswith(".gguf")
-    if models_dir is not None and inside and (found := _existing(models_dir / given, is_gguf)):
-        return found
-    path_like = name.startswith(("/", "./", "../", "~", ".\\")) or name in (".", "..") or given.is_absolute()
-    wanted = path_like or is_gguf or ".." in given.parts
+    if models_dir is not None and inside and (in_models_dir := _existing(models_dir / path, is_gguf)):
+        return in_models_dir
+    path_like = name.startswith(("/", "./", "../", "~", ".\\")) or name in (".", "..") or path.is_absolute()
+    path_like |= is_gguf or ".." in path.parts
     if not local_paths:
-        if wanted:
+        if path_like:
             raise InputError(f"Local paths are not allowed here: {name!r}. Choose a listed model, or give a Hub id.")
         return None
-    path = _existing(given, wanted)
-    if path is None and wanted:
+    existing = _existing(path, path_like)
+    if existing is None and path_like:
         raise InputError(f"There is no folder or GGUF file {name!r}. Check the path.")
-    return path
+    return existing
 
 
 def _existing(path: Path, file_too: bool) -> Path | None:
@@ -294,11 +293,11 @@ def describe(config: dict[str, Any], where: str) -> ModelFacts:
     return replace(facts, stored=read_stored(stated, facts.experts > 0))
 
 
-def _shared(found: Shape | Counted) -> dict[str, Any]:
-    """What a row of the table and a count have under the names of `ModelFacts`."""
-    names = {field.name for field in fields(ModelFacts)}
-    own = found.__struct_fields__ if isinstance(found, Counted) else [field.name for field in fields(found)]
-    return {name: getattr(found, name) for name in own if name in names}
+def _shared(known: Shape | Counted) -> dict[str, Any]:
+    """The fields of a row of the table, or of a count, that `ModelFacts` has by the same name."""
+    names = known.__struct_fields__ if isinstance(known, Counted) else [field.name for field in fields(known)]
+    shared = {field.name for field in fields(ModelFacts)}.intersection(names)
+    return {name: getattr(known, name) for name in shared}
 
 
 def _of_table(shape: Shape) -> ModelFacts:
@@ -313,20 +312,20 @@ def _of_table(shape: Shape) -> ModelFacts:
     return ModelFacts(model="", label="", source=ModelSource("folder"), random=False, **shared)
 
 
-def counted_facts(config: dict[str, Any], found: Counted, where: str = "the config") -> ModelFacts:
+def counted_facts(config: dict[str, Any], counted: Counted, where: str = "the config") -> ModelFacts:
     """The facts of a model outside the table, from its count."""
     stated = Fields(config, where)
-    kinds = tuple(layers.kind for layers in found.cache for _ in range(layers.count))
-    shared = _shared(found) | {
+    kinds = tuple(layers.kind for layers in counted.cache for _ in range(layers.count))
+    shared = _shared(counted) | {
         "architecture": read_architecture(stated),
         "layers": max(1, len(kinds)),
         "layer_kinds": kinds,
-        "window": max((layers.window for layers in found.cache if layers.window), default=None),
+        "window": max((layers.window for layers in counted.cache if layers.window), default=None),
         "dtype": read_dtype(stated) or "",
         "quantization": read_quantization(stated),
-        "matrices": tuple(found.matrices),
-        "float32_in": tuple(found.float32_in.items()),
-        "counted_cache": tuple(found.cache),
-        "counted_workspace": tuple((dtype, tuple(factors)) for dtype, factors in found.workspace.items()),
+        "matrices": tuple(counted.matrices),
+        "float32_in": tuple(counted.float32_in.items()),
+        "counted_cache": tuple(counted.cache),
+        "counted_workspace": tuple((dtype, tuple(factors)) for dtype, factors in counted.workspace.items()),
     }
     return ModelFacts(model="", label="", source=ModelSource("folder"), random=False, **shared)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models.facts import LayerKind, Matrix, TextModel
-from tokendyno.backend.models.families import FAMILIES, Family
+from tokendyno.backend.models.families import BIAS, FAMILIES, Family
 from tokendyno.backend.models.files.config_fields import Fields, show
 from tokendyno.backend.models.stored import IGNORED_BLOCKS, quant_method, quantization_part
 
@@ -159,7 +159,7 @@ def _expert_width(fields: Fields, family: Family, width: int, experts: int) -> i
 def _bias(fields: Fields, family: Family, rule: bool | str) -> bool:
     if isinstance(rule, bool):
         return rule
-    return fields.flag(rule, family.attention_bias if rule == "attention_bias" else False)
+    return fields.flag(rule, family.attention_bias and rule == BIAS)
 
 
 def _rotary_dim(fields: Fields, head_dim: int) -> int:
@@ -201,8 +201,8 @@ def read_windows(fields: Fields, family: Family, layers: int) -> tuple[int | Non
         window = None  # an explicit null means no window
     if family.window_rule in ("flag", "late", "nope") and not fields.flag("use_sliding_window", False):
         window = None
-    given = fields.items("layer_types", layers)
-    kinds = _given_kinds(given, fields, layers) if given is not None else _ruled_kinds(fields, family, layers, window)
+    types = fields.items("layer_types", layers)
+    kinds = _listed_kinds(types, fields, layers) if types is not None else _ruled_kinds(fields, family, layers, window)
     if "sliding" not in kinds:
         return None, kinds
     if window is None or window < 2:
@@ -213,15 +213,15 @@ def read_windows(fields: Fields, family: Family, layers: int) -> tuple[int | Non
     return window, kinds
 
 
-def _given_kinds(given: list[object], fields: Fields, layers: int) -> tuple[LayerKind, ...]:
-    if len(given) != layers:
+def _listed_kinds(types: list[object], fields: Fields, layers: int) -> tuple[LayerKind, ...]:
+    if len(types) != layers:
         raise InputError(
-            f"{fields.where}: 'layer_types' has {len(given)} entries for {layers} layers. Correct the file."
+            f"{fields.where}: 'layer_types' has {len(types)} entries for {layers} layers. Correct the file."
         )
-    kinds = [LAYER_KINDS.get(kind) if isinstance(kind, str) else None for kind in given]
+    kinds = [LAYER_KINDS.get(kind) if isinstance(kind, str) else None for kind in types]
     if None in kinds:
         raise InputError(
-            f"{fields.where}: layers of type {show(given[kinds.index(None)])} are not supported. "
+            f"{fields.where}: layers of type {show(types[kinds.index(None)])} are not supported. "
             f"Choose a model whose layers are {' or '.join(LAYER_KINDS)}."
         )
     return tuple(kind for kind in kinds if kind)
@@ -277,7 +277,7 @@ def _llama_matrices(shape: Shape) -> tuple[Matrix, ...]:
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     dense = layers - shape.expert_layers
     experts = shape.expert_layers * shape.experts
-    qkv, mlp, both = shape.qkv_bias, shape.mlp_bias, shape.family.moe == "gpt_oss"
+    qkv, mlp, gpt_oss = shape.qkv_bias, shape.mlp_bias, shape.family.moe == "gpt_oss"  # which of them have biases
     attention: tuple[Matrix, ...]
     if shape.family.joined:
         attention = (Matrix("linear", layers, queries + 2 * keys, hidden, bias=qkv),)
@@ -293,8 +293,8 @@ def _llama_matrices(shape: Shape) -> tuple[Matrix, ...]:
         Matrix("linear", layers, hidden, queries, "columns", shape.o_bias),
         *gates,
         Matrix("linear", dense, hidden, width, "columns", mlp),
-        Matrix("expert", experts, 2 * shape.expert_width, hidden, bias=both),
-        Matrix("expert", experts, hidden, shape.expert_width, "columns", both),
+        Matrix("expert", experts, 2 * shape.expert_width, hidden, bias=gpt_oss),
+        Matrix("expert", experts, hidden, shape.expert_width, "columns", gpt_oss),
     )
     return tuple(matrix for matrix in matrices if matrix.count)
 
@@ -325,7 +325,7 @@ def _bert_matrices(shape: Shape) -> tuple[Matrix, ...]:
 def count_parameters(shape: Shape) -> int:
     """Number of parameters; tied ones count once."""
     hidden, family = shape.hidden, shape.family
-    in_matrices = sum(one.elements + one.count * one.rows * one.bias for one in list_matrices(shape))
+    in_matrices = sum(m.elements + m.count * m.rows * m.bias for m in list_matrices(shape))
     if family.layout != "llama":
         return in_matrices + (4 * shape.layers + 2) * hidden  # two layer norms with bias in a layer, and one more
     gpt_oss = family.moe == "gpt_oss"

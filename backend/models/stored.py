@@ -17,11 +17,11 @@ DENSE_ANYWAY = re.compile(r"lm_head|embed|norm|gate$|router|score$|output$")
 """Modules that have no matrix which would be packed, or a small one: a list may leave them out."""
 VISION = re.compile(r"vis|projector|audio|mtp")
 TOWER = re.compile(r"vis|audio|mtp")
-"""Of those, whole parts; a projector alone is small."""
+"""Whole parts among these modules; a projector alone is small."""
 HEAD = re.compile(r"lm_head|embed_out|output$")
 
 SKIPS = ("modules_to_not_convert", "llm_int8_skip_modules", "ignore", "ignored_layers", "skip_modules")
-"""Where the methods list what they left dense."""
+"""Fields in which the methods list what they left dense."""
 
 TORCHAO = {
     "Int8WeightOnlyConfig": "torchao-int8",
@@ -91,21 +91,21 @@ def read_stored(config: Fields, experts: bool) -> StoredFormat | None:
     if part is None:
         _refuse_ignored(config)
         return None
-    named = [name for name in part if part.has(name)]
-    says = ", ".join(f"{shown(name)}={shown(part.raw(name))}" for name in named[:MOST_SAID])
-    return replace(_format(part, config, experts), says=says + (", ..." if len(named) > MOST_SAID else ""))
+    names = [name for name in part if part.has(name)]
+    says = ", ".join(f"{shown(name)}={shown(part.raw(name))}" for name in names[:MOST_SAID])
+    return replace(_format(part, config, experts), says=says + (", ..." if len(names) > MOST_SAID else ""))
 
 
 def _format(part: Fields, config: Fields, experts: bool) -> StoredFormat:
     method, architecture = quant_method(part), config.text("model_type")
     if method not in METHODS:
-        named = (
+        what = (
             f"the quant_method {show(method)}, which transformers 5.22 does not know" if method else "no quant_method"
         )
-        raise InputError(f"{part.where} names {named}: it cannot load these weights. Use the original checkpoint.")
-    if method == "mxfp4" and architecture != "gpt_oss":
-        return _unknown(method, "transformers packs the experts of gpt-oss alone in MXFP4")
+        raise InputError(f"{part.where} names {what}: it cannot load these weights. Use the original checkpoint.")
     if method == "mxfp4":
+        if architecture != "gpt_oss":
+            return _unknown(method, "transformers packs the experts of gpt-oss alone in MXFP4")
         return StoredFormat(method, "mxfp4")
     if architecture in OF_CONV1D and method in ("gptq", "awq"):
         return _unknown(method, "its layers are Conv1D, which transformers does not load packed in this way")
@@ -162,7 +162,7 @@ def _refuse_ignored(config: Fields) -> None:
 
 
 def quant_method(part: Fields) -> str:
-    """The word that transformers uses; "" if there is none."""
+    """The `quant_method` by transformers' word for it; "" if there is none."""
     return part.text("quant_method") or ("bitsandbytes" if part.has("load_in_4bit", "load_in_8bit") else "")
 
 
@@ -198,8 +198,8 @@ def _bitsandbytes(part: Fields, dense: bool) -> StoredFormat:
 
 
 def _torchao(part: Fields, dense: bool) -> StoredFormat:
-    given = part.part("quant_type")
-    kind = given.part("default") if given else None
+    quant_type = part.part("quant_type")
+    kind = quant_type.part("default") if quant_type else None
     name = kind.text("_type") if kind else None
     data = kind.part("_data") if kind else None
     group = data.raw("group_size") if data else None
@@ -211,4 +211,4 @@ def _torchao(part: Fields, dense: bool) -> StoredFormat:
 
 
 def _unknown(method: str, reason: str) -> StoredFormat:
-    return StoredFormat(method or "unknown", "unknown", reason=reason)
+    return StoredFormat(method, "unknown", reason=reason)

@@ -34,12 +34,10 @@ __all__ = [
 def all_axes() -> tuple[Optimization, ...]:
     """All axes, in the order in which they are shown and edit the plan."""
     package = importlib.import_module(f"{__name__}.axes")
-    found: list[Optimization] = []
-    for info in pkgutil.iter_modules(package.__path__):
-        axis = getattr(importlib.import_module(f"{package.__name__}.{info.name}"), "AXIS", None)
-        if axis is not None:
-            found.append(axis)
-    return tuple(sorted(found, key=lambda axis: (axis.order, axis.name)))
+    names = [info.name for info in pkgutil.iter_modules(package.__path__)]
+    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+    axes: list[Optimization] = [module.AXIS for module in modules if hasattr(module, "AXIS")]
+    return tuple(sorted(axes, key=lambda axis: (axis.order, axis.name)))
 
 
 def prompt_axes() -> tuple[Optimization, ...]:
@@ -64,46 +62,46 @@ def axis_title(name: str) -> str:
 
 def choice_title(axis: str, name: str) -> str:
     """What the page calls a choice; its name where there is no such choice any more."""
-    known = (choice for one in all_axes() if one.name == axis for choice in one.choices)
-    plain, values = divided(name)
-    title = next((choice.title for choice in known if choice.name == plain), plain)
+    name, values = divided(name)
+    choices = (choice for known in all_axes() if known.name == axis for choice in known.choices)
+    title = next((choice.title for choice in choices if choice.name == name), name)
     return ", ".join([title, *(f"{key}={value}" for key, value in sorted(values.items()))])
 
 
 def choices_called(alias: str) -> list[tuple[str, str]]:
     """What goes by another name, such as transformers': each axis with its choice, "" for the axis as a whole."""
-    asked = alias.casefold()
+    alias = alias.casefold()
     return [
-        (axis.name, choice)
+        (axis.name, name)
         for axis in all_axes()
-        for choice in ("", *(one.name for one in axis.choices))
-        if asked
-        in {form.casefold() for name in axis.aliases.get(choice, ()) for form in (name, name.partition("(")[0])}
-        or (asked == choice.casefold() and choice not in ("", axis.default))
+        for name in ("", *(choice.name for choice in axis.choices))
+        if alias
+        in {form.casefold() for known in axis.aliases.get(name, ()) for form in (known, known.partition("(")[0])}
+        or (alias == name.casefold() and name not in ("", axis.default))
     ]
 
 
 def said_of(alias: str) -> str:
-    """What transformers 5.22 takes in place of a name, or where else that is set; "" where nothing is known."""
-    asked = alias.casefold()
+    """What transformers 5.22 takes in place of a name, or where else it is set; "" where nothing is known."""
+    alias = alias.casefold()
     for axis in all_axes():
         for name, new in axis.renamed.items():
-            if name.casefold() == asked:
+            if name.casefold() == alias:
                 return f"In transformers 5.22: {new}."
         for names, sentence in axis.elsewhere.items():
-            if asked in {name.casefold() for name in names}:
+            if alias in {name.casefold() for name in names}:
                 return sentence
     return ""
 
 
 def titles_text(choices: Mapping[str, str]) -> str:
     """The choices of an arm as the page calls them."""
-    named = (f"{axis_title(axis)} {choice_title(axis, choice)}" for axis, choice in choices.items())
-    return "; ".join(named) or "defaults"
+    titles = (f"{axis_title(axis)} {choice_title(axis, choice)}" for axis, choice in choices.items())
+    return "; ".join(titles) or "defaults"
 
 
 def subject_of(facts: "ModelFacts", machine: Machine, choices: Mapping[str, str], batch_size: int = 1) -> Subject:
     """The subject of an arm's rules: these choices, and the default of every other axis."""
     parts = {axis: divided(choice) for axis, choice in (defaults() | dict(choices)).items()}
-    values = {axis: given for axis, (_, given) in parts.items() if given}
-    return Subject(facts, machine, {axis: choice for axis, (choice, _) in parts.items()}, batch_size, values)
+    names = {axis: name for axis, (name, _) in parts.items()}
+    return Subject(facts, machine, names, batch_size, {axis: values for axis, (_, values) in parts.items() if values})

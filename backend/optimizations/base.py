@@ -29,13 +29,13 @@ Wish = Literal["faster", "memory", "context", "start", "numerics", "reference"]
 """What a user wants who takes a choice."""
 
 Values = Mapping[str, tuple[str, ...]]
-"""Of a choice, by key: what each may be, the default first."""
+"""The values that a choice takes: by key, what each may be, the default first."""
 
 REPOSITORY = "org/name"
 """Among a choice's values: any repository of the Hub in its place, as org/name or org/name@revision."""
 
 LAYER_OF = "org/name:Layer"
-"""The same with a layer that the repository's package defines."""
+"""Among a choice's values: any repository of the Hub, with a layer that its package defines."""
 
 _REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}(@[\w.-]{1,64})?(:\w{1,64})?")
 
@@ -126,19 +126,19 @@ class Choice:
 
 
 def is_repository(text: str, kind: str = REPOSITORY) -> bool:
-    """Whether it is written as one of the Hub, whether or not it exists, with a layer where `kind` is LAYER_OF."""
+    """Whether a text has the form of a Hub repository, with a layer where `kind` is LAYER_OF."""
     return bool(_REPOSITORY.fullmatch(text)) and ".." not in text and (":" in text) == (kind == LAYER_OF)
 
 
 def divided(written: str) -> tuple[str, dict[str, str]]:
     """A choice as it is written, `choice:key=value;key=value`: its name, and its values by key."""
     name, _, rest = written.partition(":")
-    pairs = (one.partition("=") for one in rest.split(";") if one)
+    pairs = (value.partition("=") for value in rest.split(";") if value)
     return name, {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def joined(name: str, values: Mapping[str, str]) -> str:
-    """The same the other way round, keys in order."""
+    """A choice with its values as it is written, keys in order: the inverse of `divided`."""
     return name + ":" * bool(values) + ";".join(f"{key}={values[key]}" for key in sorted(values))
 
 
@@ -204,16 +204,16 @@ class Optimization:
         return {self.name: rule.becomes or self.default} if rule.fix is None else dict(rule.fix)
 
     def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
-        """The verdicts of that choice's rules that hold for the subject. Where some can only be answered by another
-        choice, what would have to change beside this one is left out: it would not help, and contradict them."""
-        found = [
+        """The verdicts of that choice's rules that hold for the subject. Where a refusal asks for another choice of the
+        same axis, those that ask for changes of other axes are left out: they would not help."""
+        verdicts = [
             Verdict(rule.level, self.name, rule.reason, self.fix_of(rule), rule.source, rule.becomes)
             for rule in self.choice(name).rules
             if rule.when(subject)
         ]
-        if any(verdict.level == "blocked" and self.name in verdict.fix for verdict in found):
-            found = [one for one in found if one.level == "note" or (one.level == "blocked" and self.name in one.fix)]
-        return found
+        if any(verdict.level == "blocked" and self.name in verdict.fix for verdict in verdicts):
+            return [v for v in verdicts if v.level == "note" or (v.level == "blocked" and self.name in v.fix)]
+        return verdicts
 
     def resolve(self, name: str, subject: Subject) -> str:
         """The choice that one such as "auto" stands for with this subject."""
@@ -226,8 +226,8 @@ class Optimization:
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         """The plan with that choice in it."""
         part, field = self.sets.split(".")
-        change: dict[str, Callable[..., Plan]] = {"load": load_with, "generate": generate_with, "batch": Plan.batched}
-        return change[part](plan, **{field: name})
+        setters: dict[str, Callable[..., Plan]] = {"load": load_with, "generate": generate_with, "batch": Plan.batched}
+        return setters[part](plan, **{field: name})
 
     def write(self, script: Script, plan: Plan) -> None:
         """Add this axis's part of the plan to the exported script; nothing if it is the default."""

@@ -35,20 +35,15 @@ CLEARLY_SLOWER = 1.3
 
 
 def slow_bfloat16(s: Subject) -> FormatTime | None:
-    """The measurement by which bfloat16 should be loaded in float32 on this CPU; None, or where memory is short."""
-    facts = s.facts
-    if (
-        s.cuda
-        or not s.decoder
-        or facts.dtype != "bfloat16"
-        or facts.quantization
-        or s.choices["quantization"] != "none"
-    ):
+    """The measurement by which this CPU should load bfloat16 weights in float32; None where it should not: they are not
+    slower, or float32 weights would take more than a quarter of memory."""
+    facts, quantized = s.facts, s.facts.quantization or s.choices["quantization"] != "none"
+    if s.cuda or not s.decoder or facts.dtype != "bfloat16" or quantized:
         return None
-    found = nearest(s.machine.bfloat16, 2 * facts.parameters, s.batch_size)
-    if found is None or found.ratio < CLEARLY_SLOWER or 4 * facts.parameters > s.machine.memory_bytes / 4:
+    measured = nearest(s.machine.bfloat16, 2 * facts.parameters, s.batch_size)
+    if measured is None or measured.ratio < CLEARLY_SLOWER or 4 * facts.parameters > s.machine.memory_bytes / 4:
         return None
-    return found
+    return measured
 
 
 def dtype_of(name: str, s: Subject) -> str:
@@ -146,11 +141,11 @@ def compiles(s: Subject) -> bool:
 def needs_compile(reason: str, source: str) -> tuple[Rule, Rule]:
     """Rules of a choice that means nothing where nothing is compiled, for a decoder and an encoder."""
 
-    def rule(kind: str, *more: tuple[str, str]) -> Rule:
+    def rule(kind: str, *also: tuple[str, str]) -> Rule:
         def nothing_compiles(s: Subject) -> bool:
             return s.facts.kind == kind and not compiles(s) and not skips_compilation(s)
 
-        return blocked(nothing_compiles, reason, source, fix=(("compile", "default"), *more))
+        return blocked(nothing_compiles, reason, source, fix=(("compile", "default"), *also))
 
     return rule("decoder", ("cache", "static")), rule("encoder")
 
@@ -175,9 +170,9 @@ _USUALLY_MAPPED = {"RMSNorm": "liger-kernels", "SiLU": "activation", "rotary_pos
 
 def hub_kernel_layers(s: Subject) -> dict[str, str]:
     """Layers of this model -> repositories of the Hub with kernels for them on this device."""
-    layers = _MAPPED.get(s.facts.architecture, _USUALLY_MAPPED)
-    on_cpu = () if s.cuda else ("MegaBlocksMoeMLP",)
-    return {layer: f"{kernel_packages.PUBLISHER}/{name}" for layer, name in layers.items() if s.cuda or layer in on_cpu}
+    layers = _MAPPED.get(s.facts.architecture, _USUALLY_MAPPED).items()
+    here = {layer: name for layer, name in layers if s.cuda or layer == "MegaBlocksMoeMLP"}
+    return {layer: f"{kernel_packages.PUBLISHER}/{name}" for layer, name in here.items()}
 
 
 def hub_kernel_repositories(s: Subject) -> tuple[str, ...]:

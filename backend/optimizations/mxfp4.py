@@ -45,8 +45,8 @@ OBSTACLES: tuple[When, ...] = (no_gpu, old_gpu, old_triton, no_kernels_package, 
 
 def own(s: Subject) -> bool:
     """Whether tokendyno's kernels compute them."""
-    asked = s.choices["experts"]
-    return routed.supported(s) and (asked == "triton" or (asked == "auto" and (over_ranks(s) or stands_in(s))))
+    experts = s.choices["experts"]
+    return routed.supported(s) and (experts == "triton" or (experts == "auto" and (over_ranks(s) or stands_in(s))))
 
 
 def over_ranks(s: Subject) -> bool:
@@ -56,9 +56,7 @@ def over_ranks(s: Subject) -> bool:
 
 def stands_in(s: Subject) -> bool:
     """Whether the Hub's kernels would run here, but cannot be had."""
-    return kernel_unreachable(s) and not any(
-        obstacle(s) for obstacle in OBSTACLES if obstacle is not kernel_unreachable
-    )
+    return [obstacle for obstacle in OBSTACLES if obstacle(s)] == [kernel_unreachable]
 
 
 def native(s: Subject) -> bool:

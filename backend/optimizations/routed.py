@@ -20,7 +20,7 @@ ALIKE = (
 )
 """Architectures whose experts have gate above up and no biases, as transformers stores most mixtures."""
 WHOLE = ("glm4_moe", "gpt_oss", "mixtral", "olmoe", "qwen2_moe", "qwen3_moe")
-"""Those of which kernels compute whole layers, router included."""
+"""Architectures with experts of which kernels compute whole layers, router included."""
 
 
 def other_architecture(s: Subject) -> bool:

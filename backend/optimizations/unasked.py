@@ -24,15 +24,15 @@ def apart(a: Settled, b: Settled) -> dict[str, tuple[str, str]]:
 def unasked(a: Settled, b: Settled) -> dict[str, tuple[str, str]]:
     """What nobody chose: both arms asked for the same, or one was left at a default that stands for another choice."""
     axes = {axis.name: axis for axis in all_axes()}
-    asked = {axis for axis in a.planned if a.requested.get(axis) != b.requested.get(axis)}
+    changed = {axis for axis in a.planned if a.requested.get(axis) != b.requested.get(axis)}
 
-    def left_open(arm: Settled, axis: str) -> bool:
-        known, planned = axes.get(axis), arm.planned[axis]
-        requested = arm.requested.get(axis, planned)
-        return known is not None and requested == known.default and planned not in (requested, known.off)
+    def left_open(arm: Settled, name: str) -> bool:
+        axis, planned = axes.get(name), arm.planned[name]
+        requested = arm.requested.get(name, planned)
+        return axis is not None and requested == axis.default and planned not in (requested, axis.off)
 
     return {
-        axis: pair
-        for axis, pair in apart(a, b).items()
-        if axis not in asked or (asked != {axis} and any(left_open(arm, axis) for arm in (a, b)))
+        name: pair
+        for name, pair in apart(a, b).items()
+        if name not in changed or (changed != {name} and any(left_open(arm, name) for arm in (a, b)))
     }

@@ -4,8 +4,11 @@ from typing import NamedTuple
 
 
 class Whole(NamedTuple):
-    """An architecture of which kernels compute whole decoder layers, once projections are fused. prefix: of the names
-    of its classes; the others: under which name of a kernel's layer each class is offered, "" for not at all."""
+    """An architecture of which kernels compute whole decoder layers, once projections are fused.
+
+    prefix               of the names of its classes
+    layer, rotary, norm  the kernel layer as which its decoder layer, rotary embedding and RMSNorm are offered; "": none
+    """
 
     prefix: str
     layer: str = "DecoderLayer"
@@ -44,9 +47,9 @@ WHOLE = {
 """By model type. What else a layer has is read from its modules: `description.py` of the kernels."""
 _OFFERED = ("DecoderLayer", "RotaryEmbedding", "RMSNorm")
 LAYERS = {
-    f"{one.prefix}{kind}": layer
-    for one in WHOLE.values()
-    for kind, layer in zip(_OFFERED, one[1:], strict=True)
+    f"{whole.prefix}{kind}": layer
+    for whole in WHOLE.values()
+    for kind, layer in zip(_OFFERED, whole[1:], strict=True)
     if layer
 }
 """Classes that a kernel may replace, and the layer name each is offered under."""

@@ -22,9 +22,13 @@ FP8_SCALE_BYTES = 4  # a float32 for all keys of a layer, one for its values; of
 
 @dataclass(frozen=True, slots=True)
 class KvBytes:
-    """Bytes of keys and values in the layers with a window and in those with full attention, of the states that do not
-    grow (linear attention, Mamba), whose layers may have keys and values as well, of latent vectors in place of keys
-    and values, and of what sparse attention chooses tokens by."""
+    """Bytes of a cache, by what they hold.
+
+    sliding, full  keys and values of layers with a window, and of those with full attention
+    fixed          states that do not grow (linear attention, Mamba), beside keys and values or in their place
+    latent         vectors from which keys and values are made (MLA)
+    index          what sparse attention chooses tokens by
+    """
 
     sliding: int
     full: int
@@ -43,7 +47,7 @@ class KvBytes:
         return self.full + self.fixed + self.latent + self.index
 
     def by_kind(self) -> dict[str, int]:
-        """In the words of the charts."""
+        """Bytes by kind of cache, in the words of the charts."""
         kinds = self.sliding, self.full, self.latent, self.fixed, self.index
         return dict(zip(("window", "growing", "latent", "state", "index"), kinds, strict=True))
 
@@ -75,14 +79,14 @@ def kv_bytes(
     and that series is still called sliding. An offloaded cache is counted wherever it lies. `itemsize` is that of the
     compute dtype. `max_cache_len` is the size of a static cache. An encoder has no cache: 0.
 
-    What a quantized cache still holds in full precision goes by the length of the prompt, which is quantized at once;
-    without `prompt_length` it is the most that any prompt of at most `length` tokens leaves.
+    How much a quantized cache still holds in full precision depends on the length of the prompt, which is quantized at
+    once; without `prompt_length` it is the most that any prompt of at most `length` tokens leaves.
     """
     if facts.kind == "encoder":
         return KvBytes(0, 0)
     if cache.static and length > max_cache_len:
         raise ValueError(f"a static cache of {max_cache_len} tokens cannot hold {length}")
-    found: dict[LayerKind, int] = {"sliding": 0, "full": 0, "fixed": 0}
+    sizes: dict[LayerKind, int] = {"sliding": 0, "full": 0, "fixed": 0}
     latent = index = 0
     for layers in facts.cache_layers:
         numbers = batch * layers.elements  # of one token's keys and values in one layer
@@ -93,20 +97,20 @@ def kv_bytes(
             size = 2 * _quantized_bytes(cache, length, numbers // 2, itemsize, prompt_length)
         else:
             size = _tokens(layers, cache, length, max_cache_len) * numbers * itemsize
-        chosen_by = layers.count * size * layers.index_elements // max(1, layers.elements)
-        index += chosen_by
-        rest = layers.count * size - chosen_by
+        index_bytes = layers.count * size * layers.index_elements // max(1, layers.elements)
+        index += index_bytes
+        rest = layers.count * size - index_bytes
         if layers.latent:
             latent += rest
         else:
-            found[layers.kind] += rest
+            sizes[layers.kind] += rest
         if length:
-            found["fixed"] += layers.count * batch * (layers.state_elements * itemsize + layers.state_bytes)
-    return KvBytes(found["sliding"], found["full"], found["fixed"], latent, index)
+            sizes["fixed"] += layers.count * batch * (layers.state_elements * itemsize + layers.state_bytes)
+    return KvBytes(sizes["sliding"], sizes["full"], sizes["fixed"], latent, index)
 
 
 def _tokens(layers: CacheLayers, cache: CacheKind, length: int, max_cache_len: int) -> int:
-    """Tokens that one layer keeps: a dynamic window without the newest one, a static cache all of its places."""
+    """Tokens that one layer keeps: a growing window all but the newest one, a static cache as many as it has slots."""
     window = layers.window if cache.windowed else None
     if cache.static:
         return max_cache_len if window is None else min(window, max_cache_len)

@@ -100,15 +100,16 @@ class MemoryEstimate:
 
     def by_part(self) -> dict[str, int]:
         """Bytes by part, as stored with a run, whose peak holds what is mapped too."""
-        more = {"heap": self.heap, "mapped": self.mapped, "margin": round(self.margin * (self.total + self.mapped))}
+        peak = self.total + self.mapped
+        optional = {"heap": self.heap, "mapped": self.mapped, "margin": round(self.margin * peak)}
         return {
             "weights": self.weights,
             "kv": self.kv,
             "workspace": self.workspace,
             "runtime": self.runtime_bytes,
             "tensors": self.tensors,
-            "total": self.total + self.mapped,
-            **{part: size for part, size in more.items() if size},
+            "total": peak,
+            **{part: size for part, size in optional.items() if size},
         }
 
 
@@ -118,9 +119,9 @@ def peak_bytes(shape: Shape) -> MemoryEstimate:
     if setup.devices > 1:
         return _on_several(shape)
     shape = replace(shape, facts=shard(shape.facts, setup.tensor_parallel, setup.expert_parallel))
-    facts, kv, read = shape.facts, shape.kv(shape.last, min(shape.prompt, shape.last)), shape.passes()
+    facts, kv, passes = shape.facts, shape.kv(shape.last, min(shape.prompt, shape.last)), shape.passes()
     at_end = _on_device(shape, kv)
-    prompt = max(_on_device(shape, one.kv) + prefill_bytes(one) for one in read)
+    prompt = max(_on_device(shape, read.kv) + prefill_bytes(read) for read in passes)
     if setup.cache.backend == "rows":  # every slot of a layer is dequantized for the model's attention
         prompt += 2 * shape.layer_bytes(shape.slots)
     step = 0 if shape.encoder else _step(shape)
@@ -135,7 +136,7 @@ def peak_bytes(shape: Shape) -> MemoryEstimate:
         workspace=workspace,
         runtime_bytes=_runtime(shape, weights + at_end + workspace),
         kv_elsewhere=kv.total - at_end,
-        heap=max(map(_heap, read)),
+        heap=max(map(_heap, passes)),
         mapped=mapped_bytes(facts, setup),
         margin=0.0 if setup.cuda else CPU_MARGIN,
     )
@@ -145,24 +146,24 @@ def by_device(shape: Shape) -> list[MemoryEstimate]:
     """`peak_bytes` of every device over which `device_map="auto"` spreads the layers."""
     setup = shape.setup
     shares = spread(shape.facts, setup.dtype, setup.devices)
-    return [peak_bytes(replace(shape, facts=one, setup=replace(setup, devices=1))) for one in shares]
+    return [peak_bytes(replace(shape, facts=share, setup=replace(setup, devices=1))) for share in shares]
 
 
 def _on_several(shape: Shape) -> MemoryEstimate:
-    every = by_device(shape)
-    weights, kv = sum(one.weights for one in every), sum(one.kv for one in every)
+    first, *rest = by_device(shape)
+    weights, kv = sum(memory.weights for memory in rest), sum(memory.kv for memory in rest)
     return replace(
-        every[0],
-        weights=weights,
-        kv=kv,
-        weights_elsewhere=weights - every[0].weights,
-        kv_elsewhere=every[0].kv_elsewhere + kv - every[0].kv,
-        fullest=max(one.total for one in every),
+        first,
+        weights=first.weights + weights,
+        kv=first.kv + kv,
+        weights_elsewhere=weights,
+        kv_elsewhere=first.kv_elsewhere + kv,
+        fullest=max(memory.total for memory in (first, *rest)),
     )
 
 
 def _on_device(shape: Shape, kv: KvBytes) -> int:
-    """Bytes of a cache on the device: of an offloaded one two layers, and of a static one the windows too."""
+    """Bytes of a cache on the device: two layers of an offloaded one, and where it is static its windows too."""
     facts, setup = shape.facts, shape.setup
     if not setup.cuda or not setup.cache.offloaded:
         return kv.total
@@ -173,11 +174,11 @@ def _on_device(shape: Shape, kv: KvBytes) -> int:
 
 
 def _heap(read: Pass) -> int:
-    """What torch's allocator keeps of the scores of a prefill, the largest blocks of which are in float32: one block.
+    """Bytes of the one freed block that torch's allocator keeps of a prefill's scores in float32.
 
     Smaller tensors that outlive a layer, keys and values above all, are cut out of the largest freed block, so that the
-    next layer's scores in float32 need a new one. Where scores stay in a half precision, or become float32 within their
-    softmax, none was kept. Nine arms of six shapes on one H100 were within 6% (lab/measurements.md)."""
+    next layer's scores need a new one. Where scores stay in a half precision, or become float32 within their softmax,
+    no block was kept. Nine arms of six shapes on one H100 were within 6% (lab/measurements.md)."""
     shape, facts = read.shape, read.shape.facts
     if shape.attention != "eager" or not shape.setup.cuda:
         return 0
@@ -189,12 +190,12 @@ def _heap(read: Pass) -> int:
 def _step(shape: Shape) -> int:
     """Temporary tensors of the last decode step, and the unsplit blocks of a growing cache."""
     setup, layer = shape.setup, shape.layer_bytes(shape.last)
-    found = decode_bytes(shape)
+    size = decode_bytes(shape)
     if setup.cache.quantized:
-        found += 2 * layer  # dequantized, and concatenated with the newest tokens
+        size += 2 * layer  # dequantized, and concatenated with the newest tokens
     if setup.cuda and layer // 2 > MIB and setup.cache in (DYNAMIC, UNWINDOWED):
-        found += 2 * shape.facts.layers * UNSPLIT_BYTES
-    return found
+        size += 2 * shape.facts.layers * UNSPLIT_BYTES
+    return size
 
 
 def cublas_workspace_bytes(setup: Setup) -> int:
@@ -214,12 +215,12 @@ def _runtime(shape: Shape, tensors: int) -> int:
         kernels = lengths * CPU_KERNEL_BYTES if shape.attention == "eager" else 0
         libraries = CUDA_BUILD_BYTES if setup.cuda_build else 0
         return CPU_RUNTIME_BYTES + libraries + min(kernels, CPU_KERNELS_BYTES)
-    found = CONTEXT_BYTES + RESERVED_BYTES + round(RESERVED_SHARE * tensors)
-    found += RANK_BYTES if setup.tensor_parallel > 1 else 0
+    size = CONTEXT_BYTES + RESERVED_BYTES + round(RESERVED_SHARE * tensors)
+    size += RANK_BYTES if setup.tensor_parallel > 1 else 0
     if half and shape.attention == "sdpa" and setup.capability >= (9, 0):
-        found += CUDNN_BYTES + lengths * PLAN_BYTES
+        size += CUDNN_BYTES + lengths * PLAN_BYTES
     if setup.quantization == "bnb-int8":
-        found += BNB_INT8_BYTES
+        size += BNB_INT8_BYTES
     if setup.graphs == "compile":
-        found += 2 * cublas_workspace_bytes(setup)  # as for manual capture, but freed afterwards, so only reserved
-    return found
+        size += 2 * cublas_workspace_bytes(setup)  # as for manual capture, but freed afterwards, so only reserved
+    return size

@@ -21,7 +21,7 @@ def pages_needed(lengths: Iterable[int], page_tokens: int, margin: float = SAFET
 
 def pages_of(traffic: Traffic, page_tokens: int) -> int:
     """Pages of the cache for that traffic: as many as were asked for, else as many as are needed."""
-    lengths = (one.tokens + one.max_new_tokens for one in traffic.largest())
+    lengths = (request.tokens + request.max_new_tokens for request in traffic.largest())
     return traffic.pages or pages_needed(lengths, page_tokens)
 
 

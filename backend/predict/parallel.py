@@ -29,7 +29,7 @@ SIZES = (2, 4, 8)
 """Numbers of devices that an arm can have: those that hosts have."""
 
 NO_CHOICE = "An arm can have 2, 4 or 8 GPUs."
-"""Where GPUs of another number could share a model."""
+"""What is said where another number of GPUs could share a model."""
 
 ACROSS_RANKS = ("none", "mxfp4", "mxfp4-dequantized")
 """Quantizations with which an arm runs across ranks."""
@@ -76,10 +76,9 @@ def check_sizes(facts: ModelFacts, tensor: int, expert: int = 1) -> None:
     check_number(expert)
     problem = unsplittable(facts, tensor, expert)
     if problem:
-        alone = expert == 1
-        working = [n for n in range(1, MAX_GPUS + 1) if not unsplittable(facts, n, 1 if alone else n)]
-        others = f"one of {', '.join(map(str, working))}" if working != [1] else "one GPU"
-        raise InputError(f"{facts.label} cannot be split over {max(tensor, expert)} GPUs: {problem} Take {others}.")
+        sizes = [n for n in range(1, MAX_GPUS + 1) if not unsplittable(facts, n, 1 if expert == 1 else n)]
+        advice = f"one of {', '.join(map(str, sizes))}" if sizes != [1] else "one GPU"
+        raise InputError(f"{facts.label} cannot be split over {max(tensor, expert)} GPUs: {problem} Take {advice}.")
 
 
 def unsplittable(facts: ModelFacts, tensor: int, expert: int) -> str:
@@ -156,7 +155,7 @@ def shard(facts: ModelFacts, tensor: int = 1, expert: int = 1) -> ModelFacts:
 def sharded(facts: ModelFacts, tensor: int, expert: int) -> int:
     """How many of the model's matrices are split or shared out; an expert's count one by one."""
     check_sizes(facts, tensor, expert)
-    return sum(one.count for one in facts.matrices if _shard(one, tensor, expert) != one)
+    return sum(matrix.count for matrix in facts.matrices if _shard(matrix, tensor, expert) != matrix)
 
 
 def exchanges(facts: ModelFacts, tensor: int) -> Exchanges:
@@ -202,7 +201,7 @@ def _elements(matrix: Matrix) -> int:
 # them. Blocks are filled in one after the other. Layers count as equally large.
 
 SLACK = 1.25
-"""Of the largest block, by which every GPU but the last may hold more than its share (`get_balanced_memory`)."""
+"""By how many times the largest block every GPU but the last may hold more than its share (`get_balanced_memory`)."""
 
 Place = Literal["embedding", "layer", "norm", "head"]
 
@@ -217,36 +216,36 @@ class Block(NamedTuple):
 def placed(facts: ModelFacts, dtype: str, devices: int) -> list[list[Block]]:
     """The blocks of each GPU, in the order of the model."""
     blocks = _blocks(facts, dtype)
-    most = sum(one.size_bytes for one in blocks) // devices + int(SLACK * max(one.size_bytes for one in blocks))
-    found: list[list[Block]] = [[] for _ in range(devices)]
     sizes = [block.size_bytes for block in blocks]
+    most = sum(sizes) // devices + int(SLACK * max(sizes))
+    shares: list[list[Block]] = [[] for _ in range(devices)]
     to_come = [*itertools.accumulate(reversed(sizes[1:]), max, initial=0)][::-1]  # the largest block after each
     at = used = 0
     for block, largest in zip(blocks, to_come, strict=True):
         # the first GPU keeps room for the largest block to come, in case it were offloaded
         if used + block.size_bytes > most - (largest if at == 0 else 0):
-            at, used = at + 1, 0  # never past the last: the others hold so much more than their share
-        found[at].append(block)
+            at, used = at + 1, 0  # never past the last: the GPUs before it hold so much more than their share
+        shares[at].append(block)
         used += block.size_bytes
-    return found
+    return shares
 
 
 def layers_by_device(facts: ModelFacts, dtype: str, devices: int) -> tuple[int, ...]:
     """How many layers each GPU holds."""
-    return tuple(sum(one.place == "layer" for one in blocks) for blocks in placed(facts, dtype, devices))
+    return tuple(sum(block.place == "layer" for block in blocks) for blocks in placed(facts, dtype, devices))
 
 
 def spread(facts: ModelFacts, dtype: str, devices: int) -> list[ModelFacts]:
     """The model as each GPU holds it. The vocabulary stays whole: logits go back to the first one."""
     counts = layers_by_device(facts, dtype, devices)
     return [
-        _on_one(facts, sum(counts[:at]), counts[at], {one.place for one in blocks})
+        _on_one(facts, sum(counts[:at]), counts[at], {block.place for block in blocks})
         for at, blocks in enumerate(placed(facts, dtype, devices))
     ]
 
 
 def _on_one(facts: ModelFacts, first: int, layers: int, places: set[Place]) -> ModelFacts:
-    """`layers` from the `first` one on, and what else is in these places."""
+    """The model with `layers` layers from the `first` one on, and what else is in these places."""
     matrices = tuple(_part(matrix, layers, facts.layers, places) for matrix in facts.matrices)
     outside = sum(m.elements for m in facts.matrices if m.kind in ("embedding", "head"))
     inside = (facts.parameters - outside - facts.hidden) // facts.layers
@@ -260,23 +259,21 @@ def _on_one(facts: ModelFacts, first: int, layers: int, places: set[Place]) -> M
         parameters=parameters + (facts.hidden if last else 0),
         buffer_bytes=facts.buffer_bytes if last else 0,
         buffer_elements=facts.buffer_elements if last else 0,
-        counted_cache=tuple(replace(one, count=one.count * layers // facts.layers) for one in facts.counted_cache),
+        counted_cache=tuple(replace(kind, count=kind.count * layers // facts.layers) for kind in facts.counted_cache),
     )
 
 
 def _blocks(facts: ModelFacts, dtype: str) -> list[Block]:
-    """A tied head is the embedding."""
+    """The model's blocks in their order; a tied head is the embedding."""
     size = itemsize(facts, dtype)
     embeddings = [Block("embedding", m.elements * size) for m in facts.matrices if m.kind == "embedding"]
     heads = [Block("head", m.elements * size) for m in facts.matrices if m.kind == "head"]
     norm = Block("norm", facts.hidden * size + facts.buffer_bytes + facts.buffer_elements * size)
-    rest = weight_bytes(facts, dtype) - sum(one.size_bytes for one in (*embeddings, *heads, norm))
+    rest = weight_bytes(facts, dtype) - sum(block.size_bytes for block in (*embeddings, *heads, norm))
     return [*embeddings, *[Block("layer", rest // facts.layers)] * facts.layers, norm, *heads]
 
 
 def _part(matrix: Matrix, layers: int, of_layers: int, places: set[Place]) -> Matrix:
-    match matrix.kind:
-        case "embedding" | "head":
-            return matrix if matrix.kind in places else replace(matrix, count=0)
-        case _:
-            return replace(matrix, count=matrix.count * layers // of_layers)
+    if matrix.kind in ("embedding", "head"):
+        return matrix if matrix.kind in places else replace(matrix, count=0)
+    return replace(matrix, count=matrix.count * layers // of_layers)

@@ -52,12 +52,8 @@ def _torchao_int4(rows: int, columns: int, size: int) -> int:
     """Tinygemm's layout: rows padded to 8 and columns to 1,024, a bfloat16 scale and zero point for each group."""
     if columns % INT4_GROUP:
         return rows * columns * size
-    numbers = _padded(rows, 8) * _padded(columns, 1024)
+    numbers = 8 * ceil(rows / 8) * 1024 * ceil(columns / 1024)
     return numbers // 2 + 4 * numbers // INT4_GROUP
-
-
-def _padded(size: int, to: int) -> int:
-    return to * ceil(size / to)
 
 
 def _mxfp4(rows: int, columns: int, size: int) -> int:

@@ -65,7 +65,7 @@ def bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rates: PeakR
     compute_s = flops / rates.flops_per_s if rates.flops_per_s else 0.0
     exchanged = exchanged_bytes(facts, setup.tensor_parallel, rows, itemsize(facts, setup.dtype))
     link = rates.link_bytes_per_s
-    exchange_s = 0.0 if not exchanged else exchanged / link if link else None
+    exchange_s = (exchanged / link if link else None) if exchanged else 0.0
     seconds = max(memory_s, compute_s) + (exchange_s or 0.0)
     return Bound(weights, kv, flops, seconds, "compute" if compute_s > memory_s else "memory", exchanged, exchange_s)
 
@@ -130,8 +130,7 @@ def prefill_bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rate
     pairs = facts.full_layers * _pairs(length, length) + facts.sliding_layers * _pairs(length, window)
     flops = 2 * batch * (length * each + head + 2 * pairs * facts.heads * facts.head_dim)
     memory_s, compute_s = weights / rates.bandwidth_bytes_per_s, flops / rates.flops_per_s
-    limit = "compute" if compute_s > memory_s else "memory"
-    return Bound(weights, 0, flops, max(memory_s, compute_s), limit, 0, 0.0)  # type: ignore[arg-type]
+    return Bound(weights, 0, flops, max(memory_s, compute_s), "compute" if compute_s > memory_s else "memory", 0, 0.0)
 
 
 def _pairs(length: int, window: int) -> int:
@@ -153,8 +152,8 @@ def basis(step: Bound, rates: PeakRates) -> str:
 def work(step: Bound, rates: PeakRates) -> str:
     """What a step must do at that rate, e.g. "16.1 GB to read", and what ranks must exchange."""
     tflop = f"{step.flops / 1e12:,.3g} Tflop"
-    found = tflop if step.limited_by == "compute" else f"{step.bytes / 1e9:,.3g} GB to read"
-    return f"{found} on each rank, {exchange(step, rates)}" if step.exchanged_bytes else found
+    least = tflop if step.limited_by == "compute" else f"{step.bytes / 1e9:,.3g} GB to read"
+    return f"{least} on each rank, {exchange(step, rates)}" if step.exchanged_bytes else least
 
 
 def exchange(step: Bound, rates: PeakRates) -> str:

@@ -46,7 +46,7 @@ class Shape:
 
     @property
     def slots(self) -> int:
-        """Of a static cache."""
+        """Tokens that a static cache has room for."""
         return self.setup.max_places if self.setup.max_places is not None else self.prompt + self.new
 
     @property
@@ -127,14 +127,14 @@ class Pass:
 
     @property
     def kv(self) -> KvBytes:
-        """The cache after it; a growing window is a view of all keys that the last pass attended to."""
+        """The cache after this pass; a growing window is a view of all keys that the pass attended to."""
         shape, facts, cache = self.shape, self.shape.facts, self.shape.setup.cache
         if not cache.grows:
             return shape.kv(min(self.end, shape.slots))
         if not cache.windowed:
             return shape.kv(self.end, prompt=self.end)
-        every = shape.kv(self.end, cache=UNWINDOWED)
+        whole = shape.kv(self.end, cache=UNWINDOWED)
         if facts.window is None or self.tokens == self.end:
-            return every
-        seen = shape.kv(min(self.end, facts.window - 1 + self.tokens), cache=UNWINDOWED)
-        return replace(every, sliding=seen.sliding)
+            return whole
+        attended = shape.kv(min(self.end, facts.window - 1 + self.tokens), cache=UNWINDOWED)
+        return replace(whole, sliding=attended.sliding)

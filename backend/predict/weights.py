@@ -1,20 +1,12 @@
 """Bytes of a model's weights once loaded, and how many of them one decode step reads."""
 
-from collections.abc import Mapping
-
 from tokendyno.backend.errors import unknown
 from tokendyno.backend.models import ITEMSIZES, Matrix, ModelFacts
-from tokendyno.backend.models.shape import count_parameters, read_shape
 from tokendyno.backend.predict.quantized import PACKINGS, Packing, stored_packing
 from tokendyno.backend.predict.setup import Setup
 
 DENSE = ("none", "dequantized", "mxfp4-dequantized")
 """Names that leave weights dense; `dequantized`: a packed checkpoint that this device cannot compute with."""
-
-
-def parameters(config: Mapping[str, object]) -> int:
-    """Number of parameters of the model that a config describes; tied ones count once."""
-    return count_parameters(read_shape(dict(config), "the config"))
 
 
 def itemsize(facts: ModelFacts, dtype: str = "auto") -> int:
@@ -33,9 +25,9 @@ def resolved_dtype(facts: ModelFacts, dtype: str = "auto") -> str:
 def weight_bytes(facts: ModelFacts, dtype: str = "auto", quantization: str = "none") -> int:
     """Bytes of all parameters and buffers of the loaded model, scales and tables of quantized weights included.
 
-    `quantization` is a choice of that axis. "none" keeps the checkpoint's weights: quantized ones stay quantized
-    (gpt-oss: mxfp4), "mxfp4-dequantized" dequantizes them. Exact, except for checkpoints
-    quantized in a way that is not modeled here: they count as large as their files, or as dense if those are unknown.
+    `quantization` is a choice of that axis: "none" keeps a checkpoint's weights quantized where they are (gpt-oss:
+    mxfp4), "mxfp4-dequantized" makes them dense. Exact, except for checkpoints quantized in a way that is not modeled
+    here: they count as large as their files, or as dense if those are unknown.
     """
     size = itemsize(facts, dtype)
     if quantization == "none" and facts.packed_bytes is not None and _as_in_the_file(facts):
@@ -55,14 +47,14 @@ def packed_matrices(facts: ModelFacts, quantization: str) -> int:
 
 def _float32_bytes(facts: ModelFacts, dtype: str, quantization: str) -> int:
     """Extra bytes of parameters that stay in float32 in a model of half precision (`_keep_in_fp32_modules`): those that
-    were counted, and gpt-oss's norms in float16. Dense random weights do not come from a checkpoint."""
-    name = facts.dtype if dtype == "auto" else dtype
+    were counted, and the norms of gpt-oss in float16. Dense random weights do not come from a checkpoint."""
+    name = resolved_dtype(facts, dtype)
     from_checkpoint = not facts.random or quantization != "none"
     wider = max(0, 4 - itemsize(facts, dtype))
     counted = dict(facts.float32_in).get(name if from_checkpoint else "built", 0)
     norms = (2 * facts.layers + 1) * facts.hidden
-    own = norms if facts.architecture == "gpt_oss" and name == "float16" and from_checkpoint else 0
-    return wider * (counted + own)
+    of_gpt_oss = norms if facts.architecture == "gpt_oss" and name == "float16" and from_checkpoint else 0
+    return wider * (counted + of_gpt_oss)
 
 
 def weight_bytes_read(facts: ModelFacts, dtype: str = "auto", quantization: str = "none", batch: int = 1) -> int:
@@ -95,9 +87,9 @@ def stored_bytes(facts: ModelFacts, matrix: Matrix, dtype: str, quantization: st
     """Bytes of one matrix as stored."""
     size = itemsize(facts, dtype)
     packing = packing_of(facts, quantization)
-    left = facts.stored is not None and facts.stored.vision_dense and matrix.use == "never"
-    left |= packing is not None and packing.library in matrix.dense_in
-    if packing is None or matrix.kind not in packing.kinds or left:
+    dense = packing is None or matrix.kind not in packing.kinds or packing.library in matrix.dense_in
+    dense |= facts.stored is not None and facts.stored.vision_dense and matrix.use == "never"
+    if packing is None or dense:
         return matrix.rows * matrix.columns * size
     return packing.matrix_bytes(matrix.rows, matrix.columns, size)
 

@@ -39,8 +39,8 @@ class Construct:
                 case _:
                     return argument
 
-        made = getattr(importlib.import_module(self.module), self.class_name)
-        return made(*map(value, self.args), **{name: value(one) for name, one in self.keywords.items()})
+        keywords = {name: value(argument) for name, argument in self.keywords.items()}
+        return getattr(importlib.import_module(self.module), self.class_name)(*map(value, self.args), **keywords)
 
     def source(self, start: str = "", **names: str) -> str:
         """The call as Python source after `start`, with expressions for the arguments that are a `Name`."""
@@ -56,8 +56,8 @@ class Construct:
                 case _:
                     return repr(argument)
 
-        keywords = {name: expression(one) for name, one in self.keywords.items()}
-        return call(start + self.class_name, [expression(one) for one in self.args], keywords)
+        keywords = {name: expression(argument) for name, argument in self.keywords.items()}
+        return call(start + self.class_name, [*map(expression, self.args)], keywords)
 
     def imports(self) -> Iterator[str]:
         """The import lines that `source` needs."""
@@ -69,4 +69,4 @@ class Construct:
     def needs(self, name: str) -> bool:
         """Whether an argument is that `Name`."""
         arguments = (*self.args, *self.keywords.values())
-        return Name(name) in arguments or any(isinstance(one, Construct) and one.needs(name) for one in arguments)
+        return any(a == Name(name) or (isinstance(a, Construct) and a.needs(name)) for a in arguments)

@@ -42,10 +42,10 @@ class _File:
 
     blocks   each by the names that it defines
     imports  import lines of other packages, by the name that they bind
+    own      names that it imports from files of this package -> the file
     modules  names of this package's modules and re-exports, which cannot be printed
     """
 
-    path: str
     blocks: dict[str, _Block] = field(default_factory=dict)
     imports: dict[str, set[str]] = field(default_factory=dict)
     own: dict[str, str] = field(default_factory=dict)
@@ -58,38 +58,38 @@ def definitions(wanted: Iterable[tuple[str, str]]) -> Definitions:
     Raises ValueError where a name is not defined there, two files define the same name, or a definition imports from
     this package in a way that cannot be printed (a module, or inside a function).
     """
-    found: dict[str, dict[str, _Block]] = {}  # file -> name -> block, in order of need
+    needed: dict[str, dict[str, _Block]] = {}  # file -> name -> block
     imports: set[str] = set()
     for path, name in wanted:
-        _collect(path, name, found, imports)
+        _collect(path, name, needed, imports)
     owners: dict[str, str] = {}
-    for path, blocks in found.items():
+    for path, blocks in needed.items():
         for name in {name for block in blocks.values() for name in block.names}:
             if owners.setdefault(name, path) != path:
                 raise ValueError(f"Both {owners[name]} and {path} define {name}. Rename one of them.")
     sources = []
-    for path in _in_order(found):
-        needed = {id(block) for block in found[path].values()}
-        ordered = {id(block): block for block in _file(path).blocks.values() if id(block) in needed}
+    for path in _in_order(needed):
+        ids = {id(block) for block in needed[path].values()}
+        ordered = {id(block): block for block in _file(path).blocks.values() if id(block) in ids}
         sources += [block.source for block in ordered.values()]
     return Definitions(frozenset(imports), tuple(sources))
 
 
-def _collect(path: str, name: str, found: dict[str, dict[str, _Block]], imports: set[str]) -> None:
+def _collect(path: str, name: str, needed: dict[str, dict[str, _Block]], imports: set[str]) -> None:
     file = _file(path)
-    if name in found.get(path, {}):
+    if name in needed.get(path, {}):
         return
     if name not in file.blocks:
         raise ValueError(f"{path} does not define {name}.")
     block = file.blocks[name]
     if block.inner_imports:
         raise ValueError(f"{name} in {path} imports {', '.join(block.inner_imports)} inside a function. Move it up.")
-    found.setdefault(path, {})[name] = block
+    needed.setdefault(path, {})[name] = block
     for used in sorted(block.uses):
         if used in file.blocks:
-            _collect(path, used, found, imports)
+            _collect(path, used, needed, imports)
         elif used in file.own:
-            _collect(file.own[used], used, found, imports)
+            _collect(file.own[used], used, needed, imports)
         elif used in file.modules:
             raise ValueError(f"{name} in {path} uses {used} of this package. Import what it needs from there by name.")
         else:
@@ -116,7 +116,7 @@ def _in_order(paths: Iterable[str]) -> list[str]:
 def _file(path: str) -> _File:
     text = (BACKEND / path).read_text(encoding="utf-8")
     lines = text.split("\n")
-    file = _File(path)
+    file = _File()
     last: _Block | None = None
     for node in parse(text).body:
         match node:
@@ -189,7 +189,7 @@ def _quoted_names(annotation: ast.expr) -> set[str]:
 
 def _source(lines: list[str], node: ast.stmt) -> str:
     """Its whole lines, with decorators and the comment lines right above."""
-    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))]) - 1
+    first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))]) - 1
     while first > 0 and lines[first - 1].startswith("#"):
         first -= 1
     return _LINTER_COMMENT.sub("", "\n".join(lines[first : node.end_lineno]))

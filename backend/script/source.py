@@ -28,11 +28,11 @@ def parse(text: str) -> ast.Module:
 
 def quoted(text: str) -> str:
     """A string literal. What is not printable is escaped: line ends, marks that change the writing direction."""
-    plain = repr(text)  # in single quotes, unless the text has single quotes only
-    if plain[0] == '"' or text.count('"') > text.count("'"):
-        return plain
+    single = repr(text)  # in single quotes, unless the text has single quotes only
+    if single[0] == '"' or text.count('"') > text.count("'"):
+        return single
     if '"' not in text:
-        return f'"{plain[1:-1]}"'
+        return f'"{single[1:-1]}"'
     return '"' + "".join(c if c == "'" else '\\"' if c == '"' else repr(c)[1:-1] for c in text) + '"'
 
 
@@ -101,9 +101,9 @@ def imports(lines: Iterable[str]) -> list[str]:
                 names.setdefault(module, set()).update(wanted)
             case _:
                 whole.add(line)
-    found = [*sorted(whole), *(_from(module, sorted(names[module], key=_kind)) for module in sorted(names))]
-    own = [line for line in found if line.split()[1].partition(".")[0] in sys.stdlib_module_names]
-    return [*own, *([""] if own else []), *(line for line in found if line not in own)]
+    ordered = [*sorted(whole), *(_from(module, sorted(names[module], key=_kind)) for module in sorted(names))]
+    stdlib = [line for line in ordered if line.split()[1].partition(".")[0] in sys.stdlib_module_names]
+    return [*stdlib, *([""] if stdlib else []), *(line for line in ordered if line not in stdlib)]
 
 
 def _kind(name: str) -> tuple[int, str]:

@@ -69,9 +69,9 @@ def _untagged(value: Any) -> Any:
         case {"__float__": str(word)} if len(value) == 1:
             return TAGGED.get(word, value)
         case dict():
-            return {name: _untagged(one) for name, one in value.items()}
+            return {name: _untagged(item) for name, item in value.items()}
         case list():
-            return [_untagged(one) for one in value]
+            return [_untagged(item) for item in value]
     return value
 
 
@@ -80,9 +80,9 @@ def _tagged(value: Any) -> Any:
         case float() if not math.isfinite(value):
             return {TAG: "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"}
         case dict():
-            return {name: _tagged(one) for name, one in value.items()}
+            return {name: _tagged(item) for name, item in value.items()}
         case list():
-            return [_tagged(one) for one in value]
+            return [_tagged(item) for item in value]
     return value
 
 

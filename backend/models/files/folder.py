@@ -35,8 +35,8 @@ MAX_INDEX_BYTES = 32 << 20
 
 MAX_TEMPLATE_BYTES = 1 << 20
 VARIABLES = ("reasoning_effort", "enable_thinking", "thinking")
-"""By which published chat templates know how long to reason: gpt-oss's effort, Qwen 3's switch, DeepSeek V3.1's and
-Granite's."""
+"""Variables by which published chat templates know how long to reason: gpt-oss's effort, Qwen 3's switch, DeepSeek
+V3.1's and Granite's."""
 
 _TEXT = re.compile(r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"", re.DOTALL)
 _GOES_THROUGH = re.compile(r"\bin\s+\w+\.content\b|\.content\s*\[\s*\d")
@@ -53,9 +53,11 @@ class FilesMissing(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What weight files contain, by their headers. dtype: torch's, as transformers takes it where the config names
-    none: of the first file's first tensor by name that is a float of at least 16 bits (`get_state_dict_dtype` in
-    modeling_utils.py of 5.22)."""
+    """What weight files contain, by their headers.
+
+    dtype  torch's name of the dtype that transformers takes where the config names none: that of the first file's first
+           tensor, by name, that is a float of at least 16 bits (`get_state_dict_dtype` in modeling_utils.py of 5.22)
+    """
 
     tensor_bytes: int
     elements: int
@@ -98,13 +100,13 @@ def refuse_quantized_beside(folder: Path, config: dict[str, Any], repo: str = ""
     if config.get("quantization_config") or (isinstance(text, dict) and text.get("quantization_config")):
         return
     for name, keys in QUANTIZED_BESIDE.items():
-        found: Any = read_json(folder / name) if (folder / name).is_file() else None
+        stated: Any = read_json(folder / name) if (folder / name).is_file() else None
         for key in keys:
-            found = found.get(key) if isinstance(found, dict) else None
-        if found:
+            stated = stated.get(key) if isinstance(stated, dict) else None
+        if stated:
             raise InputError(
                 f"{f'{name} of {repo}' if repo else folder / name} says that the weights are quantized ({keys[-1]}: "
-                f"{show(found)}), and config.json has no quantization_config. transformers 5.22 reads that alone, so "
+                f"{show(stated)}), and config.json has no quantization_config. transformers 5.22 reads that alone, so "
                 "it cannot load these weights. Use the original checkpoint, or one whose config.json says how it is "
                 "quantized."
             )
@@ -153,7 +155,7 @@ def read_weights(folder: Path) -> Weights | None:
         return None
     if not headers:
         return None
-    return Weights(sum(one.tensor_bytes for one in headers), sum(one.elements for one in headers), headers[0].dtype)
+    return Weights(sum(h.tensor_bytes for h in headers), sum(h.elements for h in headers), headers[0].dtype)
 
 
 def check_weights(folder: Path) -> None:
@@ -189,10 +191,10 @@ def chat_template(folder: Path) -> str | None:
 
 
 def template_variables(template: str) -> tuple[str, ...]:
-    """Those of `VARIABLES` that a template reads in its code, and does not set itself."""
+    """The names of `VARIABLES` that a template reads in its code, and does not set itself."""
     code = _TEXT.sub("''", _code(template))
-    first = {name: re.search(rf"(?<![\w.]){name}(?!\w)\s*(=(?!=))?", code) for name in VARIABLES}
-    return tuple(name for name, found in first.items() if found and not found[1])
+    uses = {name: re.search(rf"(?<![\w.]){name}(?!\w)\s*(=(?!=))?", code) for name in VARIABLES}
+    return tuple(name for name, first_use in uses.items() if first_use and not first_use[1])
 
 
 def takes_parts(template: str) -> bool:
@@ -245,11 +247,11 @@ def read_header(path: Path) -> Weights:
         raise InputError(f"{path} cannot be read ({error.strerror}). Check its permissions.") from None
     except UNDECODABLE:
         raise _broken(path, "its header is invalid") from None
-    expected = 8 + length + max((one.data_offsets[1] for one in tensors), default=0)
+    expected = 8 + length + max((tensor.data_offsets[1] for tensor in tensors), default=0)
     if size != expected:
         raise _broken(path, f"it has {size:,} bytes, and {expected:,} by its header")
-    dtype = next((TORCH_NAMES[one.dtype] for one in tensors if one.dtype in TORCH_NAMES), None)
-    return Weights(size - 8 - length, sum(math.prod(one.shape) for one in tensors), dtype)
+    dtype = next((TORCH_NAMES[tensor.dtype] for tensor in tensors if tensor.dtype in TORCH_NAMES), None)
+    return Weights(size - 8 - length, sum(math.prod(tensor.shape) for tensor in tensors), dtype)
 
 
 def _broken(path: Path, reason: str) -> InputError:

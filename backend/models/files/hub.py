@@ -66,7 +66,7 @@ class Remote(NamedTuple):
     file_bytes: int
 
 
-_answers: dict[tuple[str, str, str], tuple[float, "Fetched | Remote | InputError"]] = {}
+_answers: dict[tuple[str, str, str], tuple[float, Fetched | Remote | InputError]] = {}
 """(what was asked, repository, revision) -> (until when the answer is remembered, by time.monotonic; the answer)."""
 
 
@@ -140,18 +140,18 @@ def _list_files(repo: str, revision: str) -> Remote | InputError:
         url = huggingface_hub.hf_hub_url(repo, "config.json", revision=branch, endpoint=endpoint)
         huggingface_hub.get_hf_file_metadata(url, timeout=TIMEOUT_S)  # refused where the repository is gated
         api = huggingface_hub.HfApi(endpoint=endpoint)
-        found = api.model_info(repo, revision=branch, timeout=TIMEOUT_S, files_metadata=True)
-        sizes = {file.rfilename: file.size or 0 for file in found.siblings or () if "/" not in file.rfilename}
+        info = api.model_info(repo, revision=branch, timeout=TIMEOUT_S, files_metadata=True)
+        sizes = {file.rfilename: file.size or 0 for file in info.siblings or () if "/" not in file.rfilename}
         for name in folder.QUANTIZED_BESIDE.keys() & sizes.keys():  # looked at before the weights are downloaded
             if sizes[name] <= MAX_CONFIG_BYTES:
                 huggingface_hub.hf_hub_download(
-                    repo, name, revision=found.sha, endpoint=endpoint, etag_timeout=TIMEOUT_S
+                    repo, name, revision=info.sha, endpoint=endpoint, etag_timeout=TIMEOUT_S
                 )
     except Exception as error:
         return explained(error, repo, revision)
     if sizes and not any(name.endswith(".safetensors") for name in sizes):
         return no_safetensors(repo)
-    return Remote(found.sha or "", sum(size for name, size in sizes.items() if name.endswith(WANTED)))
+    return Remote(info.sha or "", sum(size for name, size in sizes.items() if name.endswith(WANTED)))
 
 
 def explained(error: Exception, repo: str, revision: str) -> InputError:
@@ -201,7 +201,7 @@ def _unreachable(repo: str, reason: str) -> HubUnreachable:
 
 
 def no_safetensors(repo: str) -> InputError:
-    """What is said of a repository whose weights are none that are loaded."""
+    """The error for a repository that has no weights which are loaded."""
     return InputError(
         f"{repo} has no safetensors weights, and pickled weights are not loaded because they can run code. Use a "
         "repository or revision with model.safetensors, or convert the weights yourself and pass the folder."
@@ -221,20 +221,20 @@ def snapshot(repo: str, revision: str) -> Path | None:
 
 def lacking(repo: str, revision: str) -> str:
     """What the cache lacks of a model, as the end of a sentence; "" if it has all that a load needs."""
-    found = snapshot(repo, revision)
-    if found is None:
+    here = snapshot(repo, revision)
+    if here is None:
         return "is not on this machine"
     try:
-        weights = folder.weight_files(found)
+        weights = folder.weight_files(here)
     except folder.FilesMissing as error:
         return f"was downloaded only in part ({error.count})"
     except InputError:
         return "was downloaded only in part (its index of weight files cannot be read)"
     if not weights:
-        begun = found.parent.parent / "blobs"
-        part = begun.is_dir() and any(path.suffix == ".incomplete" for path in begun.iterdir())
-        return "was downloaded only in part (its weights are missing)" if part else "is not on this machine"
-    if not folder.has_tokenizer(found):
+        blobs = here.parent.parent / "blobs"
+        begun = blobs.is_dir() and any(path.suffix == ".incomplete" for path in blobs.iterdir())
+        return "was downloaded only in part (its weights are missing)" if begun else "is not on this machine"
+    if not folder.has_tokenizer(here):
         return "was downloaded only in part (its tokenizer is missing)"
     return ""
 
@@ -247,7 +247,7 @@ def logged_in() -> bool:
 
 
 class CachedRepository(msgspec.Struct, frozen=True):
-    """A repository in the Hub's cache: "model" or "kernel", its name, its bytes on disk."""
+    """A repository in the Hub's cache: its type ("model" or "kernel"), its id, its bytes on disk."""
 
     kind: str
     repo: str
@@ -258,19 +258,19 @@ def cached_repositories() -> list[CachedRepository]:
     """Models and kernels that were downloaded from the Hub, the largest first."""
     from huggingface_hub import constants, scan_cache_dir
 
-    found = set[CachedRepository]()
+    cached = set[CachedRepository]()
     for place in {constants.HF_HUB_CACHE, os.environ.get("KERNELS_CACHE") or constants.HF_HUB_CACHE}:
         if Path(place).expanduser().is_dir():
             repos = scan_cache_dir(place).repos
-            found |= {CachedRepository(one.repo_type, one.repo_id, one.size_on_disk) for one in repos}
-    return sorted((one for one in found if one.kind in ("model", "kernel")), key=lambda one: -one.bytes)
+            cached |= {CachedRepository(repo.repo_type, repo.repo_id, repo.size_on_disk) for repo in repos}
+    return sorted((repo for repo in cached if repo.kind in ("model", "kernel")), key=lambda repo: -repo.bytes)
 
 
 def free_cache_bytes() -> int:
     """Free bytes of the disk that downloads go to."""
     from huggingface_hub import constants
 
-    folder = Path(constants.HF_HUB_CACHE)
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    return shutil.disk_usage(folder).free
+    path = Path(constants.HF_HUB_CACHE)
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return shutil.disk_usage(path).free

@@ -34,7 +34,6 @@ _TITLES = {
     FA4: "FlashAttention 4",
     HUB_FA2: f"The kernel {HUB_FA2}",
     HUB_FA3: f"The kernel {HUB_FA3}",
-    HUB_FA4: f"The kernel {HUB_FA4}",
 }
 _FLASH = "transformers 5.22: modeling_flash_attention_utils.FLASH_ATTENTION_COMPATIBILITY_MATRIX"
 _CHECK = "transformers 5.22: PreTrainedModel._check_and_adjust_attn_implementation"
@@ -43,7 +42,7 @@ _NO_SINKS = (FA2, FA3, HUB_FA2)
 
 
 def taken(name: str, subject: Subject) -> str:
-    """The implementation that transformers uses when a FlashAttention choice is requested."""
+    """The implementation that transformers uses where a FlashAttention choice is requested."""
     if subject.facts.sinks and name in _NO_SINKS:
         name = HUB_FA3  # GptOssPreTrainedModel._compatible_flash_implementations
     package = _PACKAGES.get(name)
@@ -65,7 +64,7 @@ def flash_rules(name: str) -> tuple[Rule, ...]:
 
 
 def _repository(s: Subject) -> str:
-    """Of the choice that takes any; without its revision."""
+    """The kernel repository that the choice "hub" names, without its revision; "" for none."""
     return s.values.get("attention", {}).get("repository", "").partition("@")[0]
 
 
@@ -98,30 +97,30 @@ ANY_HUB = (
 def _unsupported(name: str) -> tuple[Rule, ...]:
     """What the device, the model or the number format refuses."""
     return (
-        blocked(lambda s: s.machine.device != "cuda", f"{_TITLES[name]} runs on NVIDIA GPUs only.", _FLASH),
+        blocked(lambda s: not s.cuda, f"{_TITLES[name]} runs on NVIDIA GPUs only.", _FLASH),
         blocked(
             lambda s: s.facts.architecture in NO_FLASH,
             "transformers does not support FlashAttention for this architecture.",
             "transformers 5.22: _supports_flash_attn of its class is not True",
         ),
         blocked(
-            lambda s: s.machine.device == "cuda" and not half_precision(s),
+            lambda s: s.cuda and not half_precision(s),
             "FlashAttention supports float16 and bfloat16 only, and this arm uses another dtype.",
             "https://github.com/Dao-AILab/flash-attention#nvidia-cuda-support",
             fix=(("dtype", "bfloat16"),),
         ),
         blocked(
-            lambda s: s.machine.device == "cuda" and s.machine.capability < (8, 0),
+            lambda s: s.cuda and s.machine.capability < (8, 0),
             "FlashAttention needs compute capability 8.0 (Ampere) or later.",
             "https://github.com/Dao-AILab/flash-attention#nvidia-cuda-support",
         ),
         blocked(
-            lambda s: taken(name, s) == HUB_FA3 and s.machine.device == "cuda" and s.machine.capability[0] != 9,
+            lambda s: taken(name, s) == HUB_FA3 and s.cuda and s.machine.capability[0] != 9,
             f"{HUB_FA3} is built for Hopper (compute capability 9.0) only.",
             "https://huggingface.co/kernels-community/vllm-flash-attn3",
         ),
         blocked(
-            lambda s: name == FA4 and s.machine.device == "cuda" and s.machine.capability < (9, 0),
+            lambda s: name == FA4 and s.cuda and s.machine.capability < (9, 0),
             "FlashAttention 4 needs compute capability 9.0 (Hopper) or later.",
             f"{_FLASH}: cuda_min_major_version",
         ),
@@ -135,14 +134,14 @@ def _out_of_reach(name: str) -> tuple[Rule, ...]:
 
     def offline(repo: str) -> Callable[[Subject], bool]:
         def missing(subject: Subject) -> bool:
-            needed = subject.machine.device == "cuda" and taken(name, subject) == repo
+            needed = subject.cuda and taken(name, subject) == repo
             return needed and subject.machine.hub_offline and repo not in subject.machine.hub_kernels
 
         return missing
 
     return (
         blocked(
-            lambda s: "/" in taken(name, s) and s.machine.device == "cuda" and not s.machine.has("kernels"),
+            lambda s: "/" in taken(name, s) and s.cuda and not s.machine.has("kernels"),
             "Hub kernels are loaded by the package kernels, which is not installed.",
             _CHECK,
         ),
@@ -160,39 +159,34 @@ def _out_of_reach(name: str) -> tuple[Rule, ...]:
 
 def _replaced(name: str) -> tuple[Rule, ...]:
     """A fallback where another implementation is used instead."""
-    found = []
+    rules = []
     if name in _NO_SINKS:
-        found.append(
+        rules.append(
             fallback(
-                lambda s: s.facts.sinks and s.machine.device == "cuda",
+                lambda s: s.facts.sinks and s.cuda,
                 f"Only {HUB_FA3} and FlashAttention 4 support attention sinks; transformers uses {HUB_FA3} instead.",
                 "transformers 5.22: GptOssPreTrainedModel._compatible_flash_implementations",
                 becomes=HUB_FA3,
             )
         )
     if name in (FA2, FA3):
-        found.append(
+        rules.append(
             fallback(
-                lambda s: s.machine.device == "cuda" and not s.facts.sinks and taken(name, s) == _INSTEAD[name],
+                lambda s: s.cuda and not s.facts.sinks and taken(name, s) == _INSTEAD[name],
                 f"The package {_PACKAGES[name]} is not installed; transformers uses {_INSTEAD[name]} instead.",
                 _CHECK,
                 becomes=_INSTEAD[name],
             )
         )
     if name == FA4:
-        found.append(
+        rules.append(
             note(
-                lambda s: s.machine.device == "cuda" and taken(name, s) == HUB_FA4,
+                lambda s: s.cuda and taken(name, s) == HUB_FA4,
                 f"The package flash-attn-4 is not installed; transformers uses the kernel {HUB_FA4} instead.",
                 _CHECK,
             )
         )
-    return tuple(found)
-
-
-def without_sdpa(subject: Subject) -> bool:
-    """Whether transformers refuses sdpa for this model and defaults to eager attention."""
-    return subject.facts.lacks_sdpa
+    return tuple(rules)
 
 
 _NO_SDPA_RULES = (
@@ -215,9 +209,9 @@ SDPA_RULES = (
     *_NO_SDPA_RULES,
     note(
         lambda s: (
-            not without_sdpa(s)
-            and s.facts.kind == "decoder"
-            and s.machine.device == "cuda"
+            not s.facts.lacks_sdpa
+            and s.decoder
+            and s.cuda
             and s.machine.capability[0] == 9
             and half_precision(s)
             and kv_cache(s).grows
@@ -239,13 +233,13 @@ GQA_RULES = (
         "transformers 5.22: FALCON_ATTENTION_CLASSES",
     ),
     fallback(
-        lambda s: not without_sdpa(s) and s.facts.heads == s.facts.kv_heads,
+        lambda s: not s.facts.lacks_sdpa and s.facts.heads == s.facts.kv_heads,
         "Every query head of this model has its own KV head (no grouped-query attention), so this is plain sdpa.",
         "backend/worker/patch/attention.py: grouped_attention",
         becomes="sdpa",
     ),
     note(
-        lambda s: not without_sdpa(s) and kv_cache(s).grows,
+        lambda s: not s.facts.lacks_sdpa and kv_cache(s).grows,
         "It helps only with an attention mask, which a static cache always has. A growing cache needs none unless "
         "prompts are padded, and then transformers' sdpa uses grouped heads already.",
         "transformers 5.22: integrations/sdpa_attention.use_gqa_in_sdpa",
@@ -280,24 +274,24 @@ FLEX_RULES = (
         "transformers 5.22: _supports_flex_attn of its class is not True",
     ),
     blocked(
-        lambda s: s.facts.sinks and s.machine.device == "cpu",
+        lambda s: s.facts.sinks and not s.cuda,
         "flex_attention does not support attention sinks on a CPU.",
         "transformers 5.22: integrations/flex_attention.flex_attention_forward",
     ),
     blocked(
-        lambda s: "sliding" in s.facts.layer_kinds and s.machine.device == "cpu",
+        lambda s: "sliding" in s.facts.layer_kinds and not s.cuda,
         "On a CPU torch.compile generates C++ that does not build for a sliding-window mask (torch 2.13).",
         "tests/backend/optimizations/axes/test_attention.py",
     ),
     blocked(
-        lambda s: s.facts.kind == "decoder" and kv_cache(s).static and not uses_own_loop(s),
+        lambda s: s.decoder and kv_cache(s).static and not uses_own_loop(s),
         "With a static cache, which compilation needs, generate expects masks to be tensors, and flex_attention's "
         "are not ('BlockMask' object has no attribute 'contiguous').",
         "transformers 5.22: GenerationMixin.prepare_inputs_for_generation",
         fix=(("cache", "dynamic"), ("compile", "off")),
     ),
     blocked(
-        lambda s: s.machine.device == "cuda" and s.facts.head_dim < 16,
+        lambda s: s.cuda and s.facts.head_dim < 16,
         "On a GPU flex_attention needs a head dimension of at least 16.",
         "torch: torch/nn/attention/flex_attention.py",
     ),
@@ -393,7 +387,7 @@ class Attention(Optimization):
 
     def resolve(self, name: str, subject: Subject) -> str:
         if name == "auto":
-            return "eager" if without_sdpa(subject) else "sdpa"
+            return "eager" if subject.facts.lacks_sdpa else "sdpa"
         return name
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:

@@ -1,11 +1,9 @@
 """How many requests share the model: one after the other, in static batches, or by continuous batching."""
 
 from tokendyno.backend.optimizations.base import Choice, ManyRequests, Subject, blocked, note
-from tokendyno.backend.optimizations.conditions import attention_in_use, drafts, kv_cache, uses_own_loop
+from tokendyno.backend.optimizations.conditions import PAGED, attention_in_use, drafts, kv_cache, uses_own_loop
 from tokendyno.backend.plan import Plan
 
-_BATCHED = "backend/worker/runners/static_batch.py"
-_PAGED = "transformers 5.22: generation/continuous_batching"
 _PAGED_ATTENTION = (
     "eager",
     "sdpa",
@@ -30,31 +28,31 @@ _CONTINUOUS = (
         "Continuous batching keeps pages of keys and values, of one size in all layers with full and with sliding "
         "attention. This model keeps something else (states, latents, chunks), shares keys and values between layers, "
         "or has attention that reads no pages.",
-        f"{_PAGED}/cache.py: ATTN_TYPE_TO_ALLOCATOR, PagedAttentionCache",
+        f"{PAGED}/cache.py: ATTN_TYPE_TO_ALLOCATOR, PagedAttentionCache",
         (("batching", "static"),),
     ),
     blocked(
         lambda s: s.decoder and attention_in_use(s) not in _PAGED_ATTENTION,
         "Continuous batching accepts eager, sdpa, FlashAttention 2 and FlashAttention 3 only.",
-        f"{_PAGED}/continuous_api.py: switch_to_cb_friendly_attn",
+        f"{PAGED}/continuous_api.py: switch_to_cb_friendly_attn",
         (("attention", "auto"),),
     ),
     blocked(
         lambda s: s.decoder and kv_cache(s).name != "dynamic",
         "Continuous batching has a KV cache of its own, in pages; no other cache can be chosen with it.",
-        f"{_PAGED}/cache.py: PagedAttentionCache",
+        f"{PAGED}/cache.py: PagedAttentionCache",
         (("cache", "dynamic"),),
     ),
     blocked(
         drafts,
         "Continuous batching generates one token a step for each request; it verifies no drafts.",
-        f"{_PAGED}/scheduler.py",
+        f"{PAGED}/scheduler.py",
         (("speculation", "off"),),
     ),
     blocked(
         lambda s: s.decoder and uses_own_loop(s),
         "Continuous batching has a loop of its own.",
-        f"{_PAGED}/continuous_api.py",
+        f"{PAGED}/continuous_api.py",
         (("loop", "generate"),),
     ),
     blocked(
@@ -67,7 +65,7 @@ _CONTINUOUS = (
     blocked(
         lambda s: s.choices["shapes"] != "exact",
         "Steps of continuous batching have no padded shapes: prompts follow each other in one row.",
-        f"{_PAGED}/input_outputs.py",
+        f"{PAGED}/input_outputs.py",
         (("shapes", "exact"),),
     ),
     note(

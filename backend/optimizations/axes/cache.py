@@ -23,7 +23,7 @@ _SAME_AS_DYNAMIC = note(
 
 def _needs_gpu(instead: str) -> Rule:
     return blocked(
-        lambda s: s.machine.device != "cuda",
+        lambda s: not s.cuda,
         "Offloading moves keys and values between a GPU and host memory, and this machine has no GPU.",
         f"{_DOCS}#offloaded-cache",
         fix=(("cache", instead),),
@@ -31,14 +31,14 @@ def _needs_gpu(instead: str) -> Rule:
 
 
 _MOVES = note(
-    lambda s: s.machine.device == "cuda",
+    lambda s: s.cuda,
     "Every step reads the whole cache from host memory: less GPU memory, slower decoding.",
     f"{_DOCS}#offloaded-cache",
 )
 
 _STATIC = (
     blocked(
-        lambda s: s.facts.kind == "decoder" and not s.facts.fits_static,
+        lambda s: s.decoder and not s.facts.fits_static,
         "transformers does not generate with a static cache for this architecture: it makes position biases for the "
         "tokens so far alone, puts tokens of its own in front, or has no static form of its layers.",
         "transformers 5.22: `generate` over a StaticCache without values (backend/counter/cache.py)",
@@ -61,7 +61,7 @@ _OFFLOADED_STATIC = (
     *_STATIC,
     _needs_gpu("static"),
     blocked(
-        lambda s: s.machine.device == "cuda" and s.facts.kind == "decoder" and s.facts.full_layers == 0,
+        lambda s: s.cuda and s.decoder and s.facts.full_layers == 0,
         "The offloaded static cache moves full-attention layers only, and this model has none: transformers fails "
         "while looking for one.",
         f"{_CODE}: Cache.prefetch",
@@ -110,18 +110,14 @@ _UNWINDOWED = (
     ),
 )
 _LOSSY = note(
-    lambda s: s.facts.kind == "decoder",
+    lambda s: s.decoder,
     "Keys and values are rounded, so the text may differ from other caches.",
     f"{_DOCS}#quantized-cache",
 )
 
 
-def _not_whole(s: Subject) -> bool:
-    return s.facts.kind == "decoder" and s.facts.kv_heads * s.facts.head_dim % GROUP != 0
-
-
 _GROUPS = note(
-    _not_whole,
+    lambda s: s.decoder and s.facts.kv_heads * s.facts.head_dim % GROUP != 0,
     f"Elements are quantized in groups of {GROUP}: with this head size some prompt lengths do not divide into whole "
     f"groups and are refused. A multiple of {GROUP} tokens always does.",
     "hqq 0.2: Quantizer.quantize; optimum-quanto 0.2: group",
@@ -161,28 +157,26 @@ _RANKS = blocked(
 
 def _whole(s: Subject) -> bool:
     """Whether kernels may compute this model's layers whole, as far as its matrices go."""
-    named = s.facts.architecture in WHOLE and s.choices["projections"] == "fused"
-    return named or s.facts.architecture in ("gpt2", "phi3")
+    fused = s.facts.architecture in WHOLE and s.choices["projections"] == "fused"
+    return fused or s.facts.architecture in ("gpt2", "phi3")
 
 
 _DEQUANTIZES = note(
-    lambda s: s.facts.kind == "decoder" and not (s.choices["kernels"] == "local" and _whole(s)),
+    lambda s: s.decoder and not (s.choices["kernels"] == "local" and _whole(s)),
     "Where kernels=local does not compute whole layers, each dequantizes its whole cache for each token: less memory, "
     "slower decoding.",
     "backend/worker/loop/cache.py: StaticFp8SlotLayer.update",
 )
 
 
-def _not_read(s: Subject) -> bool:
-    facts = s.facts
-    if s.choices["kernels"] != "local" or not s.decoder or not s.cuda:
-        return False
-    sizes = facts.head_dim in (32, 64, 128) and facts.heads < 16 * facts.kv_heads
-    return s.machine.capability < (8, 9) or not half_precision(s) or not sizes
+def _reads_fp8(s: Subject) -> bool:
+    """Whether the attention of kernels=local reads keys and values in 8 bits."""
+    heads = s.facts.head_dim in (32, 64, 128) and s.facts.heads < 16 * s.facts.kv_heads
+    return s.machine.capability >= (8, 9) and half_precision(s) and heads
 
 
 _NOT_READ = blocked(
-    _not_read,
+    lambda s: s.choices["kernels"] == "local" and s.decoder and s.cuda and not _reads_fp8(s),
     "The attention of kernels=local reads 8 bits from compute capability 8.9 on, in models of 16 bits with "
     "heads of 32, 64 or 128 numbers and fewer than 16 queries for each KV head.",
     "presets/kernels/matvec: attention_fp8.reads",
@@ -211,7 +205,7 @@ def cache_construct(cache: CacheKind) -> Construct:
     """The class and its arguments."""
     keywords: dict[str, Argument] = {}
     if cache.quantized:
-        keywords = {"nbits": cache.bits} if cache.grouped else {}
+        keywords |= {"nbits": cache.bits} if cache.grouped else {}
         return Construct("transformers", "QuantizedCache", (cache.backend, Name(CONFIG)), keywords)
     if cache.windowed:
         keywords["config"] = Name(CONFIG)

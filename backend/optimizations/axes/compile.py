@@ -63,7 +63,7 @@ _VALUES_IN_GENERATE = blocked(
 _OPTIONS_OF_INDUCTOR = blocked(
     lambda s: (
         s.values.get("compile", {}).get("backend") in ("aot_eager", "eager")
-        and bool(_given(s.values["compile"]).options)
+        and bool(_compile_values(s.values["compile"]).options)
     ),
     "These options are Inductor's: torch hands them to the backend, and this one takes none.",
     "torch.compile(options=...)",
@@ -122,7 +122,7 @@ _SKIPPED = fallback(
     becomes="off",
 )
 _LIKE_DEFAULT = fallback(
-    lambda s: s.machine.device != "cuda" and not skips_compilation(s),
+    lambda s: not s.cuda and not skips_compilation(s),
     "On a CPU there are no CUDA graphs and no kernels to autotune: this mode generates the same code as default.",
     "tests/backend/worker/compiler/test_ledger.py: the generated code of all modes is the same",
     becomes="default",
@@ -162,7 +162,7 @@ _OPTIONS = {
     "shape_padding": ("true", "false"),
     "combo_kernels": ("false", "true"),
 }
-"""Of Inductor: what torch.compile(options={...}) takes. A mode is such options too, so torch refuses both at once."""
+"""Inductor's options in torch.compile(options={...}). A mode is a set of such options: torch refuses both together."""
 _VALUES = {**_MODE_VALUES, "backend": ("inductor", "aot_eager", "eager"), **_OPTIONS}  # modes are Inductor's alone
 
 
@@ -248,35 +248,35 @@ class Compile(Optimization):
         name, values = divided(name)
         module = name == "module"
         mode = None if module or name == "off" else name
-        return generate_with(plan, compile_mode=mode, compile_module=module, compile_values=_given(values))
+        return generate_with(plan, compile_mode=mode, compile_module=module, compile_values=_compile_values(values))
 
     def write(self, script: Script, plan: Plan) -> None:
         """The custom decode loop compiles its step itself: see `loop`."""
-        made = plan.generate
-        if made.compile_module:
+        generate = plan.generate
+        if generate.compile_module:
             script.patch.append("model = torch.compile(model)")
-        if made.compile_mode is None or made.loop == "own":
+        if generate.compile_mode is None or generate.loop == "own":
             return
-        given = made.compile_values
-        dynamic = True if made.shapes == "dynamic" else given.dynamic
-        more = f", dynamic={dynamic}" if dynamic is not None else ""
-        more += ", fullgraph=True" if given.fullgraph else ""
-        more += f', backend="{given.backend}"' if given.backend != "inductor" else ""
-        if given.graph_break:
+        values = generate.compile_values
+        keywords = f"mode=None, options={dict(values.options)}" if values.options else f'mode="{generate.compile_mode}"'
+        dynamic = True if generate.shapes == "dynamic" else values.dynamic
+        keywords += f", dynamic={dynamic}" if dynamic is not None else ""
+        keywords += ", fullgraph=True" if values.fullgraph else ""
+        keywords += f', backend="{values.backend}"' if values.backend != "inductor" else ""
+        if values.graph_break:
             script.define("worker/compiler/graph_break.py", "break_graph")
-            script.patch.append(f"break_graph(model, {quoted(given.graph_break)})  # on purpose")
+            script.patch.append(f"break_graph(model, {quoted(values.graph_break)})  # on purpose")
         script.imports.add("from transformers import CompileConfig")
-        mode = f"mode=None, options={dict(given.options)}" if given.options else f'mode="{made.compile_mode}"'
-        script.patch.append(f"compile_config = CompileConfig({mode}{more})")
-        if plan.load.device == "cpu" and made.cache.fixed:
+        script.patch.append(f"compile_config = CompileConfig({keywords})")
+        if plan.load.device == "cpu" and generate.cache.fixed:
             script.patch.append(
                 "compile_config._compile_all_devices = True  # otherwise generate skips compilation on a CPU"
             )
         script.generate["compile_config"] = "compile_config"
 
 
-def _given(values: Mapping[str, str]) -> CompileValues:
-    """As torch.compile takes them."""
+def _compile_values(values: Mapping[str, str]) -> CompileValues:
+    """A choice's values as torch.compile takes them."""
     symbolic = {"true": True, "false": False}.get(values.get("dynamic", ""))
     return CompileValues(
         values.get("fullgraph") == "true",

@@ -16,7 +16,7 @@ _DOCS = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
 _CAPTURE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"
 
 
-_NEEDS_CUDA = blocked(lambda s: s.machine.device != "cuda", "CUDA graphs need a CUDA device.", _CAPTURE)
+_NEEDS_CUDA = blocked(lambda s: not s.cuda, "CUDA graphs need a CUDA device.", _CAPTURE)
 _OFF_RULES = (
     blocked(
         lambda s: replays_graphs(s) and s.choices["compile"] == "reduce-overhead",
@@ -34,23 +34,18 @@ _OFF_RULES = (
 _COMPILE_RULES = (
     _NEEDS_CUDA,
     blocked(
-        lambda s: s.machine.device == "cuda" and skips_compilation(s),
+        lambda s: s.cuda and skips_compilation(s),
         "generate does not compile a model quantized like this, so torch.compile cannot capture CUDA graphs.",
         "backend/optimizations/conditions.py: skips_compilation",
     ),
     blocked(
-        lambda s: (
-            s.machine.device == "cuda"
-            and not replays_graphs(s)
-            and not skips_compilation(s)
-            and s.facts.kind == "decoder"
-        ),
+        lambda s: s.cuda and not replays_graphs(s) and not skips_compilation(s) and s.decoder,
         "torch.compile captures CUDA graphs in the modes reduce-overhead and max-autotune only.",
         _DOCS,
         fix=(("compile", "reduce-overhead"), ("cache", "static")),
     ),
     blocked(
-        lambda s: s.machine.device == "cuda" and not replays_graphs(s) and s.facts.kind == "encoder",
+        lambda s: s.cuda and not replays_graphs(s) and not s.decoder,
         "Graphs through compile come with the compile modes reduce-overhead and max-autotune.",
         _DOCS,
         fix=(("compile", "reduce-overhead"),),
@@ -78,9 +73,7 @@ _MANUAL_RULES = (
         fix=(("attention", "sdpa"),),
     ),
     blocked(
-        lambda s: (
-            s.machine.device == "cuda" and s.facts.kind == "decoder" and (not kv_cache(s).fixed or not uses_own_loop(s))
-        ),
+        lambda s: s.cuda and s.decoder and (not kv_cache(s).fixed or not uses_own_loop(s)),
         "A CUDA graph is replayed on the addresses it was captured with, so no tensor of the step may move: this "
         "needs the static cache and the custom decode loop.",
         _CAPTURE,
@@ -93,7 +86,7 @@ _MANUAL_RULES = (
         fix=(("compile", "default"),),
     ),
     blocked(
-        lambda s: s.machine.device == "cuda" and s.choices["quantization"] == "bnb-int8",
+        lambda s: s.cuda and s.choices["quantization"] == "bnb-int8",
         "LLM.int8() synchronizes with the host at every matrix product to check for outliers, and a step that "
         "synchronizes cannot be captured.",
         "tests/gpu/test_own.py: the capture fails on an H200 with bitsandbytes 0.50.2; nf4 and torchao's int8 pass",
@@ -106,7 +99,7 @@ _MANUAL_RULES = (
         "transformers 5.22: a decode step without values (backend/counter/cache.py: slot_step)",
     ),
     blocked(
-        lambda s: s.machine.device == "cuda" and s.choices["experts"] == "eager" and not experts_settled(s),
+        lambda s: s.cuda and s.choices["experts"] == "eager" and not experts_settled(s),
         "Eager experts synchronize with the host to find out which of them were routed to, and a step that "
         "synchronizes cannot be captured.",
         "tests/gpu/test_own.py: the capture fails on an H200",

@@ -18,7 +18,7 @@ def _builds_kernels_for_each_length(s: Subject) -> bool:
 
 
 def _too_small_for_bfloat16(s: Subject) -> bool:
-    """As small as the models that a worker runs on one thread; measured on either side of that."""
+    """Whether the model is as small as those that a worker runs on one thread: measured on either side of that size."""
     small = weight_bytes(s.facts, "bfloat16", s.choices["quantization"]) < ONE_THREAD_BELOW_BYTES
     return s.decoder and not s.cuda and small
 
@@ -38,7 +38,7 @@ _SLOWER = note(
 )
 _BOTH = note(
     lambda s: _too_small_for_bfloat16(s) and _builds_kernels_for_each_length(s),
-    "On a CPU, float32 is faster for a model this small; in bfloat16, memory climbs with each token.",  # in one line
+    "On a CPU, float32 is faster for a model this small; in bfloat16, memory climbs with each token.",
     _CPU,
 )
 
@@ -107,8 +107,8 @@ class Dtype(Optimization):
         return dtype_of(name, subject)
 
     def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
-        """Says so where "auto" is not the checkpoint's dtype, and by which measurement."""
-        found = super().verdicts(name, subject)
+        """The verdicts, with a note by which measurement "auto" is not the checkpoint's dtype, where it is not."""
+        verdicts = super().verdicts(name, subject)
         slow = slow_bfloat16(subject) if name == "auto" else None
         if slow is not None:
             reason = (
@@ -116,13 +116,11 @@ class Dtype(Optimization):
                 f"{three(slow.ratio)} times as long as in float32 (batch {slow.rows}). dtype=bfloat16 keeps the "
                 "checkpoint's format."
             )
-            found.append(Verdict("note", self.name, reason, {}, _CPU, becomes="float32"))
-        return found
+            verdicts.append(Verdict("note", self.name, reason, {}, _CPU, becomes="float32"))
+        return verdicts
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        if name == subject.facts.dtype:
-            name = "auto"
-        return load_with(plan, dtype=name)
+        return load_with(plan, dtype="auto" if name == subject.facts.dtype else name)
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.dtype != "auto":

@@ -32,8 +32,8 @@ GROUPED = "grouped_mm_kept"
 """A second name for grouped_mm: on a GPU `generate` replaces the first for decoding."""
 
 
-def _settles(when: object, reason: str, source: str) -> Rule:
-    return fallback(when, reason, source, becomes="auto")  # type: ignore[arg-type]
+def _settles(when: When, reason: str, source: str) -> Rule:
+    return fallback(when, reason, source, becomes="auto")
 
 
 _ALWAYS = (
@@ -118,7 +118,7 @@ class Experts(Optimization):
             (
                 *_ALWAYS,
                 note(
-                    lambda s: not experts_settled(s) and s.machine.device == "cuda" and s.machine.capability < (8, 0),
+                    lambda s: not experts_settled(s) and s.cuda and s.machine.capability < (8, 0),
                     "On this GPU the grouped GEMM is a loop of plain GEMMs: torch's own needs compute capability 8.0.",
                     f"{_MOE}: _can_use_grouped_mm",
                 ),
@@ -156,7 +156,7 @@ class Experts(Optimization):
             return "auto" if not subject.facts.experts or takes_hub_kernels(subject) else "triton"
         if experts_settled(subject):
             return "auto"
-        throughout = subject.machine.device == "cpu" or drafts(subject)
+        throughout = not subject.cuda or drafts(subject)
         return "grouped_mm" if name == "auto" and throughout else name
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:

@@ -42,20 +42,18 @@ ROWS = "DecoderLayerOfGPT2"
 """The layer of a folder that replaces those of GPT-2 as a whole, once their matrices are stored by rows."""
 
 
-def _near(subject: Subject) -> tuple[str, ...]:
+def _cached(subject: Subject) -> tuple[str, ...]:
+    """Repositories with kernels for this model that are on this machine."""
     return tuple(name for name in hub_kernel_repositories(subject) if name in subject.machine.hub_kernels)
 
 
-def _with_experts(s: Subject) -> bool:
-    """Whether whole layers have experts that kernels of ours compute."""
-    return s.choices["experts"] == "triton" or runs_own_mxfp4(s)
-
-
 def _fused_whole(s: Subject) -> bool:
+    """Whether whole layers with fused projections are replaced, in a mixture where kernels of ours compute experts."""
+    experts = s.choices["experts"] == "triton" or runs_own_mxfp4(s)
     return (
         "DecoderLayer" in s.machine.kernel_layers
         and s.facts.architecture in WHOLE
-        and (s.facts.architecture not in routed.WHOLE or _with_experts(s))
+        and (s.facts.architecture not in routed.WHOLE or experts)
         and (s.facts.architecture != "qwen2_moe" or s.choices["quantization"] == "none")  # its gate is read as dense
         and uses_own_loop(s)
         and (s.choices["projections"] == "fused" or _comes_joined(s))
@@ -69,8 +67,8 @@ def _computes_heads(s: Subject) -> bool:
 
 def _comes_joined(s: Subject) -> bool:
     """Whether q, k and v are one matrix without being fused, and one that kernels read."""
-    read = s.choices["quantization"] == "none" or s.choices["quantization"].startswith("torchao")
-    return s.facts.architecture == "phi3" and s.facts.quantization is None and read
+    readable = s.choices["quantization"].startswith(("none", "torchao"))
+    return s.facts.architecture == "phi3" and s.facts.quantization is None and readable
 
 
 def _left_packed(s: Subject) -> bool:
@@ -80,12 +78,8 @@ def _left_packed(s: Subject) -> bool:
 
 
 def _not_called(s: Subject) -> bool:
-    """Whether no kernel that comes with tokendyno would take a call of this model's layers."""
+    """Whether the kernels are those that come with tokendyno, none of which an encoder's layers would call."""
     return not s.decoder and s.machine.kernels == str(kernel_packages.BUNDLED)
-
-
-def _without_norm(s: Subject) -> bool:
-    return s.machine.kernel_layers == ("RMSNorm",) and s.facts.architecture in NO_NORMS
 
 
 def whole_as_they_come(s: Subject) -> bool:
@@ -94,7 +88,7 @@ def whole_as_they_come(s: Subject) -> bool:
 
 
 def _by_rows(s: Subject) -> bool:
-    """Whether whole layers of GPT-2 are, whose matrices are stored by columns as they come."""
+    """Whether whole layers of GPT-2 are replaced, whose matrices come stored by columns."""
     dense = s.choices["quantization"] == "none" and s.facts.quantization is None
     return s.facts.architecture == "gpt2" and ROWS in s.machine.kernel_layers and uses_own_loop(s) and dense
 
@@ -131,13 +125,13 @@ HUB_RULES = (
         becomes="off",
     ),
     blocked(
-        lambda s: bool(hub_kernel_repositories(s)) and s.machine.hub_offline and not _near(s),
+        lambda s: bool(hub_kernel_repositories(s)) and s.machine.hub_offline and not _cached(s),
         "The Hub is offline (HF_HUB_OFFLINE), and none of the kernels that transformers would use for this model is "
         "in the Hub cache. Point to local copies with LOCAL_KERNELS, or download them once while online.",
         _MAPPING,
     ),
     note(
-        lambda s: s.machine.hub_offline and 0 < len(_near(s)) < len(hub_kernel_repositories(s)),
+        lambda s: s.machine.hub_offline and 0 < len(_cached(s)) < len(hub_kernel_repositories(s)),
         "The Hub is offline (HF_HUB_OFFLINE): only kernels that are already cached are used.",
         _MAPPING,
     ),
@@ -148,7 +142,7 @@ HUB_RULES = (
         "transformers 5.22: quantizers/quantizer_mxfp4.py",
     ),
     note(
-        lambda s: s.machine.device == "cuda" and compiles(s),
+        lambda s: s.cuda and compiles(s),
         "Kernels that torch.compile cannot trace are left out, such as those for RMSNorm and the rotary embedding.",
         _MAPPING,
     ),
@@ -156,8 +150,8 @@ HUB_RULES = (
 
 
 def _mapped(s: Subject) -> set[str]:
-    """Repositories that were named, without revision and layer."""
-    return {re.split("[@:]", one)[0] for one in s.values.get("kernels", {}).values()}
+    """Repositories that the choice "mapping" names, without revision and layer."""
+    return {re.split("[@:]", kernel)[0] for kernel in s.values.get("kernels", {}).values()}
 
 
 MAPPING_RULES = (
@@ -208,7 +202,7 @@ LOCAL_RULES = (
         "presets/kernels/matvec/build/torch-cuda/ops.py: few",
     ),
     blocked(
-        lambda s: _without_norm(s) and not _not_called(s),
+        lambda s: s.machine.kernel_layers == ("RMSNorm",) and s.facts.architecture in NO_NORMS and not _not_called(s),
         "The kernel folder has RMSNorm only, and this architecture has no layer that it can replace.",
         "transformers 5.22: @use_kernel_forward_from_hub in its modeling file",
     ),
@@ -253,12 +247,12 @@ class Kernels(Optimization):
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        name, mapped = divided(name)
+        name, mapping = divided(name)
         return load_with(
             plan,
             kernels=name,
             kernels_path=subject.machine.kernels if name == "local" else "",
-            kernels_mapping=tuple(sorted(mapped.items())),
+            kernels_mapping=tuple(sorted(mapping.items())),
             kernels_compiled=name != "off" and compiles(subject),
             kernels_rows=name == "local" and whole_as_they_come(subject),
         )

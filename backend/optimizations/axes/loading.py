@@ -13,12 +13,12 @@ _NO_FILES = note(
     "backend/worker/load/random_weights.py",
 )
 _NO_GPU = note(
-    lambda s: s.machine.device == "cpu" and not s.facts.random,
+    lambda s: not s.cuda and not s.facts.random,
     "Without a GPU nothing is moved and there is no allocator to warm up, so this changes nothing.",
     f"{_CODE}: caching_allocator_warmup",
 )
 _PLACED_ANYWAY = blocked(
-    lambda s: s.machine.device == "cuda" and quantization_library(s) == "bitsandbytes",
+    lambda s: s.cuda and quantization_library(s) == "bitsandbytes",
     "bitsandbytes always puts weights on the GPU while they are read.",
     "transformers 5.22: quantizers/quantizer_bnb_4bit.py, quantizer_bnb_8bit.py, update_device_map",
 )

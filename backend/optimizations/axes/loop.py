@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, blocked, note
 from tokendyno.backend.optimizations.conditions import drafts, kv_cache
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
@@ -22,28 +22,27 @@ def slot_masks(config: Any, full: Any, sliding: Any) -> Any:
     return masks | dict.fromkeys(("linear_attention", "conv"))  # a new token is never padding
 
 
+def _takes_no_mask(sinks: bool, instead: str) -> Rule:
+    """Refuses attention that takes no mask, in models with or without attention sinks."""
+    return blocked(
+        lambda s: s.facts.sinks is sinks and s.choices["attention"] not in _MASKED,
+        "The custom decode loop passes attention a 4D mask over the slots of the cache, which flash kernels and "
+        "flex_attention do not accept.",
+        "transformers 5.22: masking_utils.flash_attention_mask, flex_attention_mask",
+        (("attention", instead),),
+    )
+
+
 _RULES = (
     blocked(
-        lambda s: s.facts.kind == "decoder" and not kv_cache(s).fixed,
+        lambda s: s.decoder and not kv_cache(s).fixed,
         "The custom decode loop needs tensors with fixed addresses, and so a static cache: a growing, offloaded "
         "or quantized cache of transformers allocates at every step.",
         f"{_OWN}: Step",
         (("cache", "static"),),
     ),
-    blocked(
-        lambda s: not s.facts.sinks and s.choices["attention"] not in _MASKED,
-        "The custom decode loop passes attention a 4D mask over the slots of the cache, which flash kernels and "
-        "flex_attention do not accept.",
-        "transformers 5.22: masking_utils.flash_attention_mask, flex_attention_mask",
-        (("attention", "sdpa"),),
-    ),
-    blocked(
-        lambda s: s.facts.sinks and s.choices["attention"] not in _MASKED,
-        "The custom decode loop passes attention a 4D mask over the slots of the cache, which flash kernels and "
-        "flex_attention do not accept.",
-        "transformers 5.22: masking_utils.flash_attention_mask, flex_attention_mask",
-        (("attention", "eager"),),
-    ),
+    _takes_no_mask(sinks=False, instead="sdpa"),
+    _takes_no_mask(sinks=True, instead="eager"),
     blocked(
         lambda s: not s.facts.fits_slots,
         "The custom decode loop keeps keys and values of full attention and of sliding windows of one size, and states "
@@ -59,7 +58,7 @@ _RULES = (
         (("speculation", "off"),),
     ),
     note(
-        lambda s: s.facts.kind == "decoder",
+        lambda s: s.decoder,
         "When sampling, the custom decode loop uses its own random numbers: a seed is reproducible, but gives "
         "another text than generate with that seed. Greedy text is that of generate where rounding does not decide: in "
         "float32 nearly always, in bfloat16 not always.",
@@ -94,16 +93,16 @@ class Loop(Optimization):
         script.define("worker/loop/loop.py", "DecodeLoop")
         eight_bits = ", eight_bits=True" if plan.generate.cache.quantized else ""
         script.cache = f"StaticSlotCache(model.config, MAX_LENGTH{eight_bits})"
-        keywords = {}
-        if plan.generate.compile_mode is not None:
-            keywords["compile_mode"] = quoted(plan.generate.compile_mode)
-        if plan.generate.cuda_graphs == "manual":
+        generate, keywords = plan.generate, dict[str, str]()
+        if generate.compile_mode is not None:
+            keywords["compile_mode"] = quoted(generate.compile_mode)
+        if generate.cuda_graphs == "manual":
             keywords["cuda_graph"] = "True"
-        if plan.generate.prefill_chunk:
-            keywords["prefill_chunk"] = str(plan.generate.prefill_chunk)
-        if plan.generate.prefill_graphs:
+        if generate.prefill_chunk:
+            keywords["prefill_chunk"] = str(generate.prefill_chunk)
+        if generate.prefill_graphs:
             keywords["prefill_graphs"] = "True"
-        if plan.generate.prefill_compiled:
+        if generate.prefill_compiled:
             keywords["prefill_compiled"] = "True"
         script.loop = call("DecodeLoop", ["model", "pad", "eos"], keywords)
         script.generate.clear()

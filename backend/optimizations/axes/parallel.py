@@ -33,11 +33,16 @@ PLAIN = ("llama", "mistral", "qwen3")
 `backend/worker/patch/shards.py`."""
 
 
-class Named(NamedTuple):
+class Layout(NamedTuple):
     """What the name of a choice says: how, and over how many devices."""
 
     kind: ParallelKind
     devices: int
+
+    @property
+    def expert(self) -> int:
+        """Ranks over which whole experts are shared out."""
+        return self.devices if self.kind == "expert" else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ RANKS = (
         "loading", ("device_map", "no-warmup"), "Each rank reads its own part of the weights onto its own device."
     ),
 )
-"""Beside ranks."""
+"""What cannot be combined with ranks."""
 
 SHARED_EXPERTS = (
     Conflict(
@@ -90,14 +95,14 @@ SHARED_EXPERTS = (
     ),
     *RANKS,
 )
-"""Beside ranks that have whole experts each."""
+"""What cannot be combined with ranks that have whole experts each."""
 
 HUB_MXFP4 = Conflict(
     "experts",
     ("triton",),
     "The Hub's kernels for MXFP4 compute all experts on one device: on ranks tokendyno's do (experts=triton).",
 )
-"""Beside ranks whose experts stay in MXFP4."""
+"""What cannot be combined with ranks whose experts stay in MXFP4."""
 
 LAYERS = (
     Conflict("loop", ("generate",), "The custom loop keeps its buffers on one GPU: it runs whole models only."),
@@ -114,41 +119,41 @@ LAYERS = (
     Conflict("quantization", ("none",), "Quantized weights on several GPUs are untried here."),
     Conflict("loading", ("device_map",), "The layers are spread by a device map."),
 )
-"""Beside a device map over several GPUs."""
+"""What cannot be combined with a device map over several GPUs."""
 
 
-def conflict_of(named: Named, subject: Subject) -> Conflict | None:
+def conflict_of(layout: Layout, subject: Subject) -> Conflict | None:
     """The first choice of another axis that is in the way."""
-    if named.kind in ("tensor", "expert") and runs_mxfp4(subject) and not runs_own_mxfp4(subject):
+    if layout.kind in ("tensor", "expert") and runs_mxfp4(subject) and not runs_own_mxfp4(subject):
         return HUB_MXFP4
-    for one in {"device-map": LAYERS, "expert": SHARED_EXPERTS}.get(named.kind, RANKS):
-        if subject.choices[one.axis] not in one.allowed and not _on_parts(one.axis, named, subject):
-            return one
+    for conflict in {"device-map": LAYERS, "expert": SHARED_EXPERTS}.get(layout.kind, RANKS):
+        if subject.choices[conflict.axis] not in conflict.allowed and not _on_parts(conflict.axis, layout, subject):
+            return conflict
     return None
 
 
-def uneven(named: Named, facts: ModelFacts) -> str:
+def uneven(layout: Layout, facts: ModelFacts) -> str:
     """Why this model cannot be split into so many parts, with the numbers that it can be; "" if it can."""
-    if named.kind in ("off", "device-map"):
+    if layout.kind in ("off", "device-map"):
         return ""
-    if named.kind == "expert" and not facts.experts:
+    if layout.kind == "expert" and not facts.experts:
         return f"{facts.label} has no experts to share out."
     try:
-        check_sizes(facts, named.devices, named.devices if named.kind == "expert" else 1)
+        check_sizes(facts, layout.devices, layout.expert)
     except InputError as error:
         return str(error)
     return ""
 
 
-def impossible(named: Named, subject: Subject) -> str:
+def impossible(layout: Layout, subject: Subject) -> str:
     """Why this model cannot be shared so on this machine, in a sentence or two; "" if it can."""
-    if named.kind == "device-map":
-        return _unplaced(named, subject)
-    facts, machine, ranks = subject.facts, subject.machine, named.devices
+    if layout.kind == "device-map":
+        return _unplaced(layout, subject)
+    facts, machine, ranks = subject.facts, subject.machine, layout.devices
     if machine.zero_gpu:
         return "ZeroGPU lends one GPU to one process, and each rank is a process with a GPU of its own."
-    if found := uneven(named, facts):
-        return found
+    if reason := uneven(layout, facts):
+        return reason
     if facts.source.kind == "gguf":
         return "A GGUF file is read whole by every rank: splitting it is untried here. Use the safetensors."
     quantization = subject.choices["quantization"]
@@ -156,17 +161,15 @@ def impossible(named: Named, subject: Subject) -> str:
         quantization = "mxfp4-dequantized"
     if quantization.startswith("mxfp4") and not mxfp4.available(subject):
         quantization = "none"  # that axis refuses it
-    if refused := refusal(facts, quantization, ranks, ranks if named.kind == "expert" else 1):
-        return refused
-    return _too_many(ranks, machine)
+    return refusal(facts, quantization, ranks, layout.expert) or _too_many(ranks, machine)
 
 
-def instead(named: Named, subject: Subject) -> str:
+def instead(layout: Layout, subject: Subject) -> str:
     """The choice nearest to one that is impossible: fewer devices, or the other way to share; "off" without one."""
-    others: dict[ParallelKind, tuple[ParallelKind, ...]] = {"tensor": ("expert",), "expert": ("tensor",)}
-    for kind in (named.kind, *others.get(named.kind, ())):
-        for size in (size for size in reversed(SIZES) if size <= named.devices):
-            if not impossible(Named(kind, size), subject):
+    other: dict[ParallelKind, tuple[ParallelKind, ...]] = {"tensor": ("expert",), "expert": ("tensor",)}
+    for kind in (layout.kind, *other.get(layout.kind, ())):
+        for size in (size for size in reversed(SIZES) if size <= layout.devices):
+            if not impossible(Layout(kind, size), subject):
                 return f"{kind}-{size}"
     return "off"
 
@@ -183,9 +186,9 @@ def _too_many(ranks: int, machine: Machine) -> str:
     return f"{ranks} ranks on {hosts} machines need {ranks // hosts} {what}s on each; this one has {machine.devices}."
 
 
-def _unplaced(named: Named, subject: Subject) -> str:
+def _unplaced(layout: Layout, subject: Subject) -> str:
     """Why accelerate cannot spread the layers so."""
-    facts, gpus, devices = subject.facts, len(subject.machine.gpus), named.devices
+    facts, gpus, devices = subject.facts, len(subject.machine.gpus), layout.devices
     if not subject.cuda:
         return (
             'device_map="auto" spreads layers over GPUs, and this machine has none: the whole model would lie in host '
@@ -207,22 +210,18 @@ def _unplaced(named: Named, subject: Subject) -> str:
     return ""
 
 
-def _on_parts(axis: str, named: Named, subject: Subject) -> bool:
-    """Whether that choice works on parts: our kernels, of experts too, fused projections, torch.compile."""
+def _on_parts(axis: str, layout: Layout, subject: Subject) -> bool:
+    """Whether that axis's choice works on parts: our kernels, of experts too, fused projections, torch.compile."""
+    choices, architecture = subject.choices, subject.facts.architecture
     if axis == "experts":
-        return not subject.facts.experts or (subject.choices[axis], subject.facts.architecture) == ("triton", "gpt_oss")
-    routed = subject.facts.architecture == "gpt_oss" and (
-        subject.choices["experts"] == "triton" or runs_own_mxfp4(subject)
-    )
-    if not routed and (named.kind != "tensor" or subject.facts.architecture not in PLAIN):
+        return not subject.facts.experts or (choices["experts"], architecture) == ("triton", "gpt_oss")
+    routed = architecture == "gpt_oss" and (choices["experts"] == "triton" or runs_own_mxfp4(subject))
+    if not routed and (layout.kind != "tensor" or architecture not in PLAIN):
         return False
     if axis == "compile" and not routed:
-        as_it_comes = subject.choices["projections"] == "separate" and subject.choices["kernels"] == "off"
-        return as_it_comes and subject.choices["compile"] == "default"
-    even = subject.facts.vocab % named.devices == 0  # else the head stays a distributed tensor, which no kernel takes
-    return (axis, subject.choices[axis]) == ("projections", "fused") or (
-        (axis, subject.choices[axis]) == ("kernels", "local") and even
-    )
+        return (choices["projections"], choices["kernels"], choices["compile"]) == ("separate", "off", "default")
+    even = subject.facts.vocab % layout.devices == 0  # else the head stays a distributed tensor, which no kernel takes
+    return (axis, choices[axis]) == ("projections", "fused") or ((axis, choices[axis]) == ("kernels", "local") and even)
 
 
 _PLANS = "transformers 5.22: distributed/tensor_parallel.py, expert_parallel.py; backend/worker/load/parallel.py"
@@ -238,32 +237,32 @@ COMPILED = (
 OWN_PLAN = "transformers has no tensor-parallel plan for gpt-oss: DistributedConfig gets one of tokendyno, as tp_plan."
 
 
-def _named(name: str) -> Named:
+def _layout_of(name: str) -> Layout:
     kind, _, devices = name.rpartition("-")
     match kind:
         case "tensor" | "expert" | "device-map":
-            return Named(kind, int(devices))
-    return Named("off", 1)
+            return Layout(kind, int(devices))
+    return Layout("off", 1)
 
 
 def ranks_of(choices: Mapping[str, str]) -> int:
     """Processes that share the model of an arm with these choices; 1 without ranks."""
-    kind, devices = _named(choices.get("parallel", "off"))
+    kind, devices = _layout_of(choices.get("parallel", "off"))
     return devices if kind in ("tensor", "expert") else 1
 
 
 def _choices() -> tuple[Choice, ...]:
-    found = [Choice("off", "off", "One process with one device has the whole model.")]
+    choices = [Choice("off", "off", "One process with one device has the whole model.")]
     for ranks in SIZES:
         summary = f"Each matrix is split over {ranks} ranks, which add up their parts twice in every layer."
-        found.append(Choice(f"tensor-{ranks}", f"tensor parallel, {ranks} ranks", summary))
+        choices.append(Choice(f"tensor-{ranks}", f"tensor parallel, {ranks} ranks", summary))
     for ranks in SIZES:
         summary = f"Whole experts are shared out over {ranks} ranks, and all else is split as with tensor-{ranks}."
-        found.append(Choice(f"expert-{ranks}", f"expert parallel, {ranks} ranks", summary))
+        choices.append(Choice(f"expert-{ranks}", f"expert parallel, {ranks} ranks", summary))
     for gpus in SIZES:
         summary = f'One process with device_map="auto": its layers lie on {gpus} GPUs, which work one after the other.'
-        found.append(Choice(f"device-map-{gpus}", f"device map, {gpus} GPUs", summary))
-    return tuple(found)
+        choices.append(Choice(f"device-map-{gpus}", f"device map, {gpus} GPUs", summary))
+    return tuple(choices)
 
 
 class Parallel(Optimization):
@@ -291,11 +290,8 @@ class Parallel(Optimization):
         **{f"device-map-{size}": ("device_map", "max_memory", "accelerate", "balanced") for size in SIZES},
     }
     elsewhere = {
-        (
-            "sequential",
-            "balanced_low_0",
-        ): 'Of device_map only "auto" is offered, which is "balanced": "sequential" fills '
-        'one GPU before the next, and "balanced_low_0" leaves room on the first.'
+        ("sequential", "balanced_low_0"): 'Of device_map only "auto" is offered, which is "balanced": "sequential" '
+        'fills one GPU before the next, and "balanced_low_0" leaves room on the first.'
     }
     renamed = {
         "tp_plan": "distributed_config=DistributedConfig(tp_size=N)",
@@ -311,85 +307,81 @@ class Parallel(Optimization):
     def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
         if name == "off":
             return []
-        named = _named(name)
-        source = _MAPS if named.kind == "device-map" else _PLANS
-        if reason := impossible(named, subject):
-            return [Verdict("blocked", self.name, reason, {self.name: instead(named, subject)}, source)]
-        if conflict := conflict_of(named, subject):
+        layout = _layout_of(name)
+        source = _MAPS if layout.kind == "device-map" else _PLANS
+        if reason := impossible(layout, subject):
+            return [Verdict("blocked", self.name, reason, {self.name: instead(layout, subject)}, source)]
+        if conflict := conflict_of(layout, subject):
             fix = {conflict.axis: conflict.allowed[0]}
             return [Verdict("blocked", self.name, conflict.reason, fix, source)]
-        if named.kind == "device-map":
-            said = (
-                f"Memory is shared out, work is not: the layers lie on {named.devices} GPUs, which compute one after "
+        if layout.kind == "device-map":
+            reason = (
+                f"Memory is shared out, work is not: the layers lie on {layout.devices} GPUs, which compute one after "
                 "the other. That makes room for a larger model, but a token takes no less time than on one GPU, and "
                 "what layers need of each other is copied between GPUs in every pass."
             )
-            return [Verdict("note", self.name, said, {}, _MAPS)]
-        compiled = [] if subject.choices["compile"] == "off" else [Verdict("note", self.name, COMPILED, {}, _SEEN)]
+            return [Verdict("note", self.name, reason, {}, _MAPS)]
+        notes = [] if subject.choices["compile"] == "off" else [Verdict("note", self.name, COMPILED, {}, _SEEN)]
         if subject.facts.architecture == "gpt_oss":
-            compiled.append(Verdict("note", self.name, OWN_PLAN, {}, _PLANS))
+            notes.append(Verdict("note", self.name, OWN_PLAN, {}, _PLANS))
         if subject.cuda:
-            return compiled
+            return notes
         whose = "the machines' cores" if subject.machine.hosts > 1 else "this CPU's cores"
-        said = (
-            f"Without a GPU, {named.devices} processes share {whose} and exchange through gloo. It shows "
+        reason = (
+            f"Without a GPU, {layout.devices} processes share {whose} and exchange through gloo. It shows "
             "how the model is split, but is slower than one process. Parts are summed in another order, so greedy text "
             "is the same only where rounding does not decide (in float32 nearly always)."
         )
-        return [Verdict("note", self.name, said, {}, "lab/measurements.md"), *compiled]
-
-    def matters(self, facts: ModelFacts) -> bool:
-        return facts.kind == "decoder"
+        return [Verdict("note", self.name, reason, {}, "lab/measurements.md"), *notes]
 
     def resolve(self, name: str, subject: Subject) -> str:
-        """What cannot be split is refused, and nothing can be predicted for it."""
-        named = _named(name)
-        unplaced = named.kind == "device-map" and impossible(named, subject)
-        return "off" if unplaced or uneven(named, subject.facts) else name
+        """What cannot be split is refused, and predicted as if it were off."""
+        layout = _layout_of(name)
+        unplaced = layout.kind == "device-map" and impossible(layout, subject)
+        return "off" if unplaced or uneven(layout, subject.facts) else name
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        kind, devices = _named(name)
-        match kind:
+        layout, facts = _layout_of(name), subject.facts
+        match layout.kind:
             case "off":
                 return plan
             case "device-map":
-                found = ParallelPlan(kind, devices=devices, layers=subject.facts.layers)
+                parallel = ParallelPlan(layout.kind, devices=layout.devices, layers=facts.layers)
             case _:
-                expert = devices if kind == "expert" else 1
-                facts, even = subject.facts, not uneven(_named(name), subject.facts)
-                found = ParallelPlan(kind, devices, hosts=subject.machine.hosts)
-                if even:
-                    counted = {"sharded": sharded(facts, devices, expert), "exchanges": exchanges(facts, devices)}
-                    found = msgspec.structs.replace(found, **counted)
-        return load_with(plan, parallel=found)
+                parallel = ParallelPlan(layout.kind, layout.devices, hosts=subject.machine.hosts)
+                if not uneven(layout, facts):
+                    parallel = msgspec.structs.replace(
+                        parallel,
+                        sharded=sharded(facts, layout.devices, layout.expert),
+                        exchanges=exchanges(facts, layout.devices),
+                    )
+        return load_with(plan, parallel=parallel)
 
     def write(self, script: Script, plan: Plan) -> None:
         """Every rank runs the script: only the first prints."""
-        found = plan.load.parallel
-        if found.kind == "off":
+        parallel = plan.load.parallel
+        if parallel.kind == "off":
             return
-        if found.kind == "device-map":
+        if parallel.kind == "device-map":
             script.load["device_map"] = '"auto"'
-            script.load["max_memory"] = f"{{i: torch.cuda.mem_get_info(i)[0] for i in range({found.devices})}}"
+            script.load["max_memory"] = f"{{i: torch.cuda.mem_get_info(i)[0] for i in range({parallel.devices})}}"
             return
         script.imports |= {"import os", "import sys"}
         script.load.pop("device_map", None)
         if plan.load.device == "cuda":
             script.prepare.append('torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))')
-        script.prepare.append('rank = int(os.environ["RANK"])')
-        script.prepare.append("if rank:")
-        script.prepare.append('    sys.stdout = open(os.devnull, "w")')
+        script.prepare += ['rank = int(os.environ["RANK"])', "if rank:", '    sys.stdout = open(os.devnull, "w")']
         script.define("worker/load/parallel.py", "distributed_config")
-        kind = json.loads(plan.load.source.config_json)["model_type"] if plan.load.source.config_json else ""
-        model_type = repr(kind) if kind else "AutoConfig.from_pretrained(MODEL).model_type"
-        script.load["distributed_config"] = f"distributed_config({model_type}, {found.tensor}, {found.expert})"
-        shared = f", ep_size={found.expert}, ep_plan=shared_experts(model_type)" if found.expert > 1 else ""
-        own = ", tp_plan=ATTENTION" if kind == "gpt_oss" else ""
-        script.shown["distributed_config"] = f"DistributedConfig(tp_size={found.tensor}{shared}{own})"
+        architecture = json.loads(plan.load.source.config_json)["model_type"] if plan.load.source.config_json else ""
+        model_type = repr(architecture) if architecture else "AutoConfig.from_pretrained(MODEL).model_type"
+        script.load["distributed_config"] = f"distributed_config({model_type}, {parallel.tensor}, {parallel.expert})"
+        shared = f", ep_size={parallel.expert}, ep_plan=shared_experts(model_type)" if parallel.expert > 1 else ""
+        own = ", tp_plan=ATTENTION" if architecture == "gpt_oss" else ""
+        script.shown["distributed_config"] = f"DistributedConfig(tp_size={parallel.tensor}{shared}{own})"
         if plan.load.projections == "fused" or plan.load.kernels == "local":
             script.define("worker/patch/shards.py", "make_local")
             script.patch.insert(0, "make_local(model)")
-        if found.kind == "tensor":
+        if parallel.kind == "tensor":
             script.define("worker/load/parallel.py", "add_biases_once")
             script.patch.append("add_biases_once(model, rank)")
 

@@ -26,8 +26,8 @@ whole blocks of 4 bits; mxfp4 packs experts only."""
 def _across(s: Subject) -> bool:
     """Whether a block of 4-bit numbers would have those of two rows or matrices."""
     block = _BLOCKS.get(s.choices["quantization"], 1)
-    joined = [one for one in s.facts.matrices if one.kind == "linear" and one.side == "rows"]
-    return block > 1 and any(one.columns % 64 or one.rows * one.columns % block for one in joined)
+    joined = [matrix for matrix in s.facts.matrices if matrix.kind == "linear" and matrix.side == "rows"]
+    return block > 1 and any(m.columns % 64 or m.rows * m.columns % block for m in joined)
 
 
 class Projections(Optimization):
@@ -75,7 +75,7 @@ class Projections(Optimization):
                     _SOURCE,
                 ),
                 blocked(
-                    lambda s: s.choices["quantization"] in _BLOCKS and s.machine.device != "cuda",
+                    lambda s: s.choices["quantization"] in _BLOCKS and not s.cuda,
                     "On a CPU bitsandbytes rearranges each of its 4-bit matrices for its own kernels; they are "
                     "concatenated on a GPU only.",
                     "bitsandbytes 0.50: nn/modules.py, Linear4bit.forward",

@@ -3,8 +3,6 @@
 from tokendyno.backend.optimizations.base import Choice, ManyRequests
 from tokendyno.backend.optimizations.conditions import only_continuous
 
-_RULES = (only_continuous("this scheduler"),)
-
 
 class Scheduler(ManyRequests):
     name = "scheduler"
@@ -21,7 +19,7 @@ class Scheduler(ManyRequests):
             "prefill_first",
             "prefill first",
             "Prompts that were begun come first, so that first tokens come sooner.",
-            _RULES,
+            (only_continuous("this scheduler"),),
         ),
     )
 

@@ -10,7 +10,7 @@ from tokendyno.backend.script.source import quoted
 _GUIDE = "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html"
 
 _NO_FLEX = blocked(
-    lambda s: s.machine.device == "cpu" and s.choices["attention"] == "flex_attention",
+    lambda s: not s.cuda and s.choices["attention"] == "flex_attention",
     "On a CPU torch cannot compile flex_attention for a padded prompt: the generated C++ does not build.",
     "measured with torch 2.13: CppCompileError",
     fix=(("attention", "auto"),),
@@ -35,7 +35,7 @@ _DYNAMIC = (
         fix=(("loop", "generate"),),
     ),
     note(
-        lambda s: s.machine.device == "cuda" and s.choices["compile"] in GRAPH_MODES,
+        lambda s: s.cuda and s.choices["compile"] in GRAPH_MODES,
         "CUDA graphs have fixed shapes: with symbolic ones a new graph is captured for each length.",
         "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
     ),

@@ -52,7 +52,7 @@ _RULES = (
         _CODE,
     ),
     note(
-        lambda s: s.facts.kind == "decoder",
+        lambda s: s.decoder,
         "Draft tokens are looked up in the prompt and the generated text: it helps where text repeats itself. "
         "Verifying several tokens at once sums in another order, so greedy text is the same only where rounding does "
         "not decide (in float32 nearly always); sampled text differs for the same seed.",

@@ -102,12 +102,12 @@ def test_every_choice_is_an_argument_of_today_or_says_that_it_is_none(
             continue
         call = ast.parse(f"dict({text})", mode="eval").body
         assert isinstance(call, ast.Call)
-        for one in call.keywords:
-            made = one.arg or ""
+        for keyword in call.keywords:
+            made = keyword.arg or ""
             assert made in LOADS | {"quantization_config", "past_key_values", "continuous_batching_config"} or hasattr(
                 GenerationConfig(), made
             )
-            source = ast.unparse(one.value)
+            source = ast.unparse(keyword.value)
             if "torchao" in choice.name or "cuda." in source or "Quantized" in source:  # need what is not here
                 continue
             eval(source, {}, known)  # a warning is an error here
@@ -117,7 +117,7 @@ def test_every_choice_is_an_argument_of_today_or_says_that_it_is_none(
 def test_a_static_cache_says_that_generate_would_compile_and_a_default_arm_says_nothing() -> None:
     def said(arm: str, machine: Machine = H200) -> list[dict[str, str]]:
         checked = check(parse_arm("m", arm), facts("Llama-3-8B"), machine, Workload(prompt="x"))
-        return [one.fix for one in checked.verdicts if "disable_compile=True" in one.reason]
+        return [verdict.fix for verdict in checked.verdicts if "disable_compile=True" in verdict.reason]
 
     assert said("cache=static") == [{"compile": CompileConfig().mode}]
     for arm in ("", "cache=static,compile=default", "cache=static,loop=own", "cache=static,quantization=bnb-int8"):

@@ -84,7 +84,7 @@ def test_only_what_is_refused_gives_way_and_the_next_best_is_taken(preset: ArmPr
 
 
 def test_what_was_left_out_and_what_replaced_it_is_said_with_the_reason() -> None:
-    (preset,) = [found for found in BUNDLES if found.name == "longest-context"]
+    (preset,) = [known for known in BUNDLES if known.name == "longest-context"]
     cache, prefill = grant(preset, facts("Llama-3-8B"), CPU, WORK).notes
     assert "prefill=chunks-512 is left out: A quantized cache" in prefill.reason
     assert (cache.level, cache.axis, cache.source) == ("note", "cache", "presets/arms/longest-context.toml")
@@ -97,7 +97,7 @@ def test_what_was_left_out_and_what_replaced_it_is_said_with_the_reason() -> Non
 
 
 def test_the_lowest_latency_of_gpt_oss_has_kernels_for_its_experts() -> None:
-    (preset,) = [found for found in BUNDLES if found.name == "lowest-latency"]
+    (preset,) = [known for known in BUNDLES if known.name == "lowest-latency"]
     granted = grant(preset, facts("gpt-oss-20b"), H200, WORK)
     assert {**granted.choices, "prefill": "captured"} == {**preset.choices, "experts": "triton"}
     assert [note.axis for note in granted.notes] == ["prefill"]  # untried with experts
@@ -150,7 +150,7 @@ def test_an_arm_carries_its_notes_until_a_choice_is_changed() -> None:
 @pytest.mark.parametrize("machine", [CPU, H200], ids=["cpu", "h200"])
 def test_the_guide_as_written_is_not_compiled_and_says_so(machine: Machine) -> None:
     """bitsandbytes, a growing cache and torch.compile, in one script: amber, not refused."""
-    (preset,) = [found for found in BUNDLES if found.name == "guide-as-written"]
+    (preset,) = [known for known in BUNDLES if known.name == "guide-as-written"]
     model = facts("gpt2")
     granted = grant(preset, model, machine, WORK)
     assert {note.axis for note in granted.notes} == (set() if machine is H200 else {"attention"})

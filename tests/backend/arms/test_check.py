@@ -60,8 +60,8 @@ def test_chat_without_a_template_is_refused_beforehand(model: str, has_chat_temp
     given = replace(facts(model), has_chat_template=has_chat_template)
     assert facts(model).has_chat_template is False
     work = Workload(prompt="Once", chat=True)
-    found = check(make_config(model, {}), given, CPU, work).blocked
-    assert [("chat template" in verdict.reason) for verdict in found] == [True] * blocked
+    verdicts = check(make_config(model, {}), given, CPU, work).blocked
+    assert [("chat template" in verdict.reason) for verdict in verdicts] == [True] * blocked
 
     assert check(make_config(model, {}), given, CPU, Workload(prompt="Once")).blocked == ()
 
@@ -74,8 +74,8 @@ def test_an_effort_that_the_template_does_not_know_is_refused_beforehand(
 ) -> None:
     given = replace(facts("pocket"), has_chat_template=True, template_variables=known)
     work = Workload(prompt="Once", chat=True, reasoning_effort="high")
-    found = check(make_config("pocket", {}), given, CPU, work).blocked
-    assert ["reasoning effort" in verdict.reason for verdict in found] == [True] * blocked
+    verdicts = check(make_config("pocket", {}), given, CPU, work).blocked
+    assert ["reasoning effort" in verdict.reason for verdict in verdicts] == [True] * blocked
 
 
 def test_a_model_that_cannot_fit_is_refused_with_both_figures() -> None:
@@ -93,8 +93,8 @@ def test_the_last_byte_counts(spare_bytes: int, runs: bool) -> None:
     need = judge("random:gpt2").memory.total
     machine = replace(CPU, free_bytes=need + spare_bytes)
     assert (judge("random:gpt2", machine).blocked == ()) is runs
-    held = check(make_config("random:gpt2", {}), facts("random:gpt2"), machine, SHORT, freeable_bytes=1)
-    assert held.blocked == ()
+    freed = check(make_config("random:gpt2", {}), facts("random:gpt2"), machine, SHORT, freeable_bytes=1)
+    assert freed.blocked == ()
 
 
 REMEDY = [
@@ -176,15 +176,15 @@ def hindered(checked: Checked) -> list[Verdict]:
 def test_a_fix_leaves_no_reason_but_those_stated_before_or_another_axiss(axis: Optimization) -> None:
     """And it changes what it says, nothing else that would run."""
     for (model, machine), choice in itertools.product(EVERYWHERE, axis.choices):
-        asked = judge(model, machine, **{axis.name: choice.name})
-        for verdict in asked.verdicts:
+        checked = judge(model, machine, **{axis.name: choice.name})
+        for verdict in checked.verdicts:
             assert verdict.axis == "model" or (verdict.reason.endswith(".") and verdict.source), verdict
-        for verdict in hindered(asked):
+        for verdict in hindered(checked):
             fixed = judge(model, machine, **{axis.name: choice.name, **verdict.fix})
             assert verdict.fix and verdict.reason not in {left.reason for left in fixed.verdicts}, verdict
             for left in hindered(fixed):
-                assert left in asked.verdicts or (left.axis != verdict.axis and left.fix), (verdict, left)
-            differs = {name for name in asked.planned if asked.planned[name] != fixed.planned[name]}
+                assert left in checked.verdicts or (left.axis != verdict.axis and left.fix), (verdict, left)
+            differs = {name for name in checked.planned if checked.planned[name] != fixed.planned[name]}
             assert differs <= set(verdict.fix), (verdict, differs)
 
 
@@ -192,10 +192,10 @@ def test_a_fix_leaves_no_reason_but_those_stated_before_or_another_axiss(axis: O
 def test_pressing_one_fix_after_the_other_ends_at_an_arm_that_runs_as_it_then_stands(axis: Optimization) -> None:
     for (model, machine), choice in itertools.product(EVERYWHERE, axis.choices):
         choices, pressed = {axis.name: choice.name}, 0
-        while found := hindered(judge(model, machine, **choices)):
-            choices |= found[0].fix
+        while reasons := hindered(judge(model, machine, **choices)):
+            choices |= reasons[0].fix
             pressed += 1
-            assert pressed <= 3, (model, machine.device, choices, found)
+            assert pressed <= 3, (model, machine.device, choices, reasons)
 
 
 @pytest.mark.parametrize(
@@ -224,13 +224,14 @@ def test_an_encoder_runs_and_says_what_is_timed(machine: str) -> None:
 
 def test_what_is_about_decoding_is_refused_on_an_encoder_and_its_fix_settles_it() -> None:
     concerned = [axis for axis in all_axes() if axis.decoders_only]
-    assert {"cache"} <= {axis.name for axis in concerned}
+    single = {axis.name for axis in concerned if not axis.many_requests}
+    assert single == {"cache", "loop", "parallel", "prefill", "speculation"}
     for axis in concerned:
         assert not axis.matters(facts(BERT)) and axis.matters(facts("pocket"))
         for choice in axis.choices:
-            found = [v for v in of(judge(BERT, **{axis.name: choice.name}), axis.name) if "is an encoder" in v.reason]
-            assert bool(found) == (choice.name != axis.default)
-            assert all(v.level == "blocked" and v.fix == {axis.name: axis.default} for v in found)
+            refused = [v for v in of(judge(BERT, **{axis.name: choice.name}), axis.name) if "is an encoder" in v.reason]
+            assert bool(refused) == (choice.name != axis.default)
+            assert all(v.level == "blocked" and v.fix == {axis.name: axis.default} for v in refused)
             assert not any("is an encoder" in v.reason for v in judge(**{axis.name: choice.name}).verdicts)
 
 

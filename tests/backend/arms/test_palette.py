@@ -20,7 +20,7 @@ def on_cpu() -> list[Entry]:
     return palette(facts("pocket"), CPU)
 
 
-def found(entries: Sequence[Entry], word: str) -> set[str]:
+def titles_with(entries: Sequence[Entry], word: str) -> set[str]:
     """Titles in whose entry a word stands, as the page searches."""
     return {
         e.title
@@ -30,8 +30,8 @@ def found(entries: Sequence[Entry], word: str) -> set[str]:
 
 
 def test_every_choice_but_the_defaults_is_in_it_once(on_cpu: list[Entry]) -> None:
-    plain = [entry for entry in on_cpu if entry.choices and not entry.whole and ":" not in entry.name]
-    offered = [(entry.axis, entry.title) for entry in plain]
+    single = [entry for entry in on_cpu if entry.choices and not entry.whole and ":" not in entry.name]
+    offered = [(entry.axis, entry.title) for entry in single]
     assert sorted(offered) == sorted(
         (axis.title, choice.title)
         for axis in prompt_axes()
@@ -57,8 +57,8 @@ def test_a_value_of_a_choice_is_an_entry_of_its_own() -> None:
 
 def test_bundles_and_presets_of_several_choices_are_in_it_whole(on_cpu: list[Entry]) -> None:
     wanted = {preset.title for preset in arm_presets() if preset.bundle or len(preset.choices) > 1}
-    plain = {preset.title for preset in arm_presets() if not preset.choices and not preset.bundle}
-    assert {entry.title for entry in on_cpu if entry.whole} == wanted | plain and len(wanted) > 3
+    baseline = {preset.title for preset in arm_presets() if not preset.choices and not preset.bundle}
+    assert {entry.title for entry in on_cpu if entry.whole} == wanted | baseline and len(wanted) > 3
 
 
 def test_groups_follow_one_another_and_what_cannot_run_comes_last_in_its_group(on_cpu: list[Entry]) -> None:
@@ -80,7 +80,7 @@ def test_groups_follow_one_another_and_what_cannot_run_comes_last_in_its_group(o
     ],
 )
 def test_what_people_type_finds_what_it_should(on_cpu: list[Entry], word: str, titles: set[str]) -> None:
-    assert titles <= found(on_cpu, word)
+    assert titles <= titles_with(on_cpu, word)
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,10 @@ def test_refuses(text: str, says: str) -> None:
 
 
 def test_neither_order_nor_defaults_change_an_id() -> None:
-    asked = {"cache": "static", "compile": "default", "dtype": "float32"}
-    for order in itertools.permutations(asked):
-        assert make_config("pocket", {name: asked[name] for name in order}) == make_config("pocket", asked)
-    assert make_config("pocket", {**asked, "attention": "auto"}).id == make_config("pocket", asked).id
+    choices = {"cache": "static", "compile": "default", "dtype": "float32"}
+    for order in itertools.permutations(choices):
+        assert make_config("pocket", {name: choices[name] for name in order}) == make_config("pocket", choices)
+    assert make_config("pocket", {**choices, "attention": "auto"}).id == make_config("pocket", choices).id
 
 
 def test_every_choice_of_every_axis_can_be_written_and_only_the_default_is_left_out() -> None:

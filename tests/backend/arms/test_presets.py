@@ -54,11 +54,11 @@ def test_sets_stand_before_single_tricks_and_those_in_the_order_of_their_axes() 
 
 
 def test_no_two_presets_share_a_name_a_place_or_a_meaning() -> None:
-    found = arm_presets()
-    assert len({p.name for p in found}) == len({p.order for p in found}) == len(found)
-    assert len({make_config("pocket", p.choices).id for p in found}) == len(found)
+    presets = arm_presets()
+    assert len({p.name for p in presets}) == len({p.order for p in presets}) == len(presets)
+    assert len({make_config("pocket", p.choices).id for p in presets}) == len(presets)
     assert len({p.name for p in prompts()}) == len(prompts())
-    assert not {p.name for p in found} & {axis.name for axis in all_axes()}
+    assert not {p.name for p in presets} & {axis.name for axis in all_axes()}
 
 
 def test_every_shipped_prompt_is_a_workload_that_fits_the_default_model() -> None:

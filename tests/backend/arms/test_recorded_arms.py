@@ -59,8 +59,8 @@ def drawn(number: int) -> tuple[ModelFacts, Machine, dict[str, str], Workload]:
     """A model, a machine, up to four choices that are not the default, and a workload."""
     chance = random.Random(f"arm {number}")
     axes = chance.sample([axis for axis in all_axes() if not axis.many_requests], chance.randrange(5))
-    others = {axis.name: sorted({choice.name for choice in axis.choices} - {axis.default}) for axis in axes}
-    choices = {axis: chance.choice(names) for axis, names in others.items()}
+    names_of = {axis.name: sorted({choice.name for choice in axis.choices} - {axis.default}) for axis in axes}
+    choices = {axis: chance.choice(names) for axis, names in names_of.items()}
     work = Workload(
         prompt_tokens=chance.choice((1, 7, 64, 128, 500, 2_000)),
         max_new_tokens=chance.choice((1, 9, 64, 700)),
@@ -69,12 +69,13 @@ def drawn(number: int) -> tuple[ModelFacts, Machine, dict[str, str], Workload]:
     return facts(chance.choice(MODELS)), chance.choice(MACHINES), choices, work
 
 
-def told(checked: Checked, model: ModelFacts, machine: Machine, work: Workload) -> str:
+def described(checked: Checked, model: ModelFacts, machine: Machine, work: Workload) -> str:
     """What the rules say, what is planned instead of what was asked for, and what is predicted."""
     said = []
-    for one in checked.verdicts:
-        fix = f" (fix: {', '.join(f'{axis}={name}' for axis, name in sorted(one.fix.items()))})" if one.fix else ""
-        said.append(f"{one.axis} {one.level}{f' {one.becomes}' if one.becomes else ''}{fix}")
+    for verdict in checked.verdicts:
+        fixes = ", ".join(f"{axis}={name}" for axis, name in sorted(verdict.fix.items()))
+        becomes, fix = f" {verdict.becomes}" * bool(verdict.becomes), f" (fix: {fixes})" * bool(fixes)
+        said.append(f"{verdict.axis} {verdict.level}{becomes}{fix}")
     changed = [f"{axis}={name}" for axis, name in sorted(checked.planned.items()) if checked.requested[axis] != name]
     sizes = [f"{name} {size:,}" for name, size in asdict(checked.memory).items() if size]
     parts = [", ".join(said), f"becomes {','.join(changed)}", f"bytes: {', '.join(sizes)}"]
@@ -97,7 +98,7 @@ def outcome(number: int) -> str:
         checked = check(make_config(model.model, choices), model, machine, work)
     arm = ",".join(f"{axis}={name}" for axis, name in sorted(choices.items())) or "defaults"
     size = f"{work.prompt_tokens}+{work.max_new_tokens} tokens x {work.batch_size}"
-    return f"{model.model} on {machine.name}, {size}, {arm}: {told(checked, model, machine, work)}"
+    return f"{model.model} on {machine.name}, {size}, {arm}: {described(checked, model, machine, work)}"
 
 
 RECORDED = FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else []

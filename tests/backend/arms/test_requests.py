@@ -22,8 +22,8 @@ def requests(*lengths: tuple[int, int], pages: int = 0) -> Traffic:
     return Traffic([TrafficRequest(0.0, new, prompt) for prompt, new in lengths], pages=pages)
 
 
-def reasons(found: Checked) -> str:
-    return " ".join(verdict.reason for verdict in found.blocked)
+def reasons(arm: Checked) -> str:
+    return " ".join(verdict.reason for verdict in arm.blocked)
 
 
 def test_each_request_must_fit_and_not_the_longest_prompt_with_the_longest_output() -> None:
@@ -32,15 +32,15 @@ def test_each_request_must_fit_and_not_the_longest_prompt_with_the_longest_outpu
 
 
 def test_a_request_that_needs_more_pages_than_there_are_is_refused_with_the_number_it_needs() -> None:
-    found = checked(requests((100, 60), pages=9), batching="continuous", page_size="16")
-    assert "needs 10 pages of 16 tokens, but there are only 9" in reasons(found)
+    arm = checked(requests((100, 60), pages=9), batching="continuous", page_size="16")
+    assert "needs 10 pages of 16 tokens, but there are only 9" in reasons(arm)
     assert not checked(requests((100, 60), pages=10), batching="continuous", page_size="16").blocked
 
 
 def test_more_pages_than_memory_are_refused_with_the_largest_number_that_fits() -> None:
-    found = checked(requests((100, 60), pages=1_000_000), batching="continuous")
-    (verdict,) = found.blocked
-    gib = [f"{size / (1 << 30):.1f} GiB" for size in (found.memory.kv, found.memory.total, CPU.free_bytes)]
+    arm = checked(requests((100, 60), pages=1_000_000), batching="continuous")
+    (verdict,) = arm.blocked
+    gib = [f"{size / (1 << 30):.1f} GiB" for size in (arm.memory.kv, arm.memory.total, CPU.free_bytes)]
     assert [part for part in gib if part in verdict.reason] == gib, verdict.reason
     most = int(verdict.reason.rpartition("--pages ")[2].rstrip("."))
     assert not checked(requests((100, 60), pages=most), batching="continuous").blocked
@@ -48,8 +48,8 @@ def test_more_pages_than_memory_are_refused_with_the_largest_number_that_fits() 
 
 
 def test_pages_count_as_the_cache_of_continuous_batching() -> None:
-    found = checked(requests((100, 60), pages=10), batching="continuous", page_size="16", dtype="float32")
-    assert found.memory.kv == 10 * 16 * 8 * 2 * 2 * 32 * 4  # tokens, layers, k and v, KV heads, head size, bytes
+    arm = checked(requests((100, 60), pages=10), batching="continuous", page_size="16", dtype="float32")
+    assert arm.memory.kv == 10 * 16 * 8 * 2 * 2 * 32 * 4  # tokens, layers, k and v, KV heads, head size, bytes
 
 
 @pytest.mark.parametrize(
@@ -80,19 +80,19 @@ def test_an_arm_may_have_a_batch_size_of_its_own() -> None:
     model = facts("random:Llama-3-8B")
     traffic = drawn(Draw(20, (100, 200), (100, 200)), 1, 16)
     work = workload_of(traffic)
-    found = {}
+    sizes = {}
     for size in ("auto", "4", "16", "64"):
         for kind in ("static", "continuous"):
             config = make_config("m", {"batching": kind, "batch_size": size})
-            one = check(config, model, H200, work, 0, traffic)
-            assert not one.blocked
-            own, served = of_arm(work, traffic, one.plan)
+            arm = check(config, model, H200, work, 0, traffic)
+            assert not arm.blocked
+            own, served = of_arm(work, traffic, arm.plan)
             assert served is not None
-            found[size, kind] = (own.batch_size, served.concurrent, one.memory.kv)
+            sizes[size, kind] = (own.batch_size, served.concurrent, arm.memory.kv)
     for kind in ("static", "continuous"):
-        assert found["auto", kind] == found["16", kind]
-        assert found["4", kind][:2] == (4, 4) and found["64", kind][:2] == (20, 64)
-        assert found["4", kind][2] < found["16", kind][2] < found["64", kind][2]
+        assert sizes["auto", kind] == sizes["16", kind]
+        assert sizes["4", kind][:2] == (4, 4) and sizes["64", kind][:2] == (20, 64)
+        assert sizes["4", kind][2] < sizes["16", kind][2] < sizes["64", kind][2]
     alone = check(make_config("m", {"batch_size": "4"}), model, H200, work, 0, traffic)
     assert [v.axis for v in alone.blocked] == ["batch_size"]
 
@@ -108,14 +108,15 @@ def test_of_pages_too_the_last_byte_counts(spare_bytes: int, refused: bool) -> N
 def test_a_step_of_continuous_batching_is_one_row_with_a_mask_for_each_cached_token() -> None:
     """10 pages of 16 tokens and a step of 128, one mask for all 28 layers in bfloat16; two take turns."""
     traffic, model = requests((100, 60), pages=10), facts("random:Qwen3-0.6B")
-    work, found = workload_of(traffic), {}
-    for name, more in {"one": {}, "two": {"async_batching": "on"}, "flash": {"attention": "flash_attention_2"}}.items():
-        choices = {"batching": "continuous", "page_size": "16", "batch_tokens": "128", **more}
+    work, workspace = workload_of(traffic), {}
+    arms = {"one": {}, "two": {"async_batching": "on"}, "flash": {"attention": "flash_attention_2"}}
+    for name, changes in arms.items():
+        choices = {"batching": "continuous", "page_size": "16", "batch_tokens": "128", **changes}
         checked = check(make_config("m", choices), model, H200, work, 0, traffic)
         assert not checked.blocked, checked.blocked
-        found[name] = checked.memory.workspace
+        workspace[name] = checked.memory.workspace
     mask = 128 * (10 * 16 + 128) * 2
-    assert found["two"] - found["one"] == mask and found["one"] - found["flash"] == mask
+    assert workspace["two"] - workspace["one"] == mask and workspace["one"] - workspace["flash"] == mask
     alone = Workload(prompt_tokens=128, max_new_tokens=1)
     prompt = check(make_config("m", {"attention": "flash_attention_2"}), model, H200, alone)
-    assert found["flash"] == prompt.memory.workspace, "as a prompt of so many tokens"
+    assert workspace["flash"] == prompt.memory.workspace, "as a prompt of so many tokens"

@@ -53,8 +53,8 @@ def exported(
 ) -> str:
     """The script of an arm of a model on a machine."""
     model = given or facts()
-    every: dict[str, Any] = {"prompt": "Once", "max_new_tokens": 8}
-    workload = Workload(**every | work)
+    defaults: dict[str, Any] = {"prompt": "Once", "max_new_tokens": 8}
+    workload = Workload(**defaults | work)
     return script(check(parse_arm("m", arm), model, machine, workload), model, workload, paths)
 
 
@@ -115,11 +115,11 @@ def test_a_captured_prompt_is_the_runs_and_not_one_that_reaches_a_window(model: 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_a_prompt_stays_a_string_and_changes_nothing_else(prompt: str) -> None:
-    text, plain = exported(prompt=prompt), exported(prompt="x")
+    text, reference = exported(prompt=prompt), exported(prompt="x")
     assert assigned(text, "PROMPT") == prompt
     assert text.isascii() or all(c.isprintable() or c == "\n" for c in text)
     assert [line for line in text.split("\n") if not line.startswith("PROMPT = ")] == [
-        line for line in plain.split("\n") if not line.startswith("PROMPT = ")
+        line for line in reference.split("\n") if not line.startswith("PROMPT = ")
     ]
 
 
@@ -128,8 +128,8 @@ def test_a_name_of_a_model_stays_a_comment_and_a_string(name: str) -> None:
     given = replace(facts(), label=name, source=ModelSource("folder", path=f"/models/{name}"))
     text = exported(given)
     assert assigned(text, "MODEL") == str(Path(f"/models/{name}"))
-    plain = exported(replace(facts(), label="x", source=ModelSource("folder", path="/models/x")))
-    shape = [type(node) for node in ast.walk(ast.parse(plain))]
+    reference = exported(replace(facts(), label="x", source=ModelSource("folder", path="/models/x")))
+    shape = [type(node) for node in ast.walk(ast.parse(reference))]
     assert [type(node) for node in ast.walk(ast.parse(text))] == shape
     assert all("coding" not in line for line in text.split("\n")[:2])
 
@@ -247,7 +247,7 @@ def test_a_script_warms_up_as_a_run_does(arm: str, new: int) -> None:
     prompt = Prompt(names["input_ids"], torch.ones_like(names["input_ids"]))
     length = prompt.tokens + new
     past = past_window(prompt, 128, length, DYNAMIC)
-    warm_up = WarmUp(lambda one, tokens: runs.append((one.tokens, tokens)), prompt, past, 128, length)
+    warm_up = WarmUp(lambda read, tokens: runs.append((read.tokens, tokens)), prompt, past, 128, length)
     if "compile" in arm:
         warm_up.compile(lambda share: None, lambda: False)
     warm_up.perform(lambda share: None, lambda: False)
@@ -268,10 +268,10 @@ def test_a_script_generates_the_workers_tokens(
     sampled = {"temperature": 1.5, "seed": 3, "ignore_eos": True}
     arms: tuple[tuple[str, dict[str, Any]], ...]
     arms = (("cache=unwindowed", {}), ("cache=static,loop=own", sampled))
-    for choices, more in arms:
-        arm, work = f"dtype=float32,{choices}", WORK | more
-        asked = [ArmRequest("A", dict(parse_arm("pocket", arm).choices))]
-        run = warm_bench.wait(warm_bench.submit(Request("pocket", asked, Workload(**work))), 120)
+    for choices, sampling in arms:
+        arm, work = f"dtype=float32,{choices}", WORK | sampling
+        requests = [ArmRequest("A", dict(parse_arm("pocket", arm).choices))]
+        run = warm_bench.wait(warm_bench.submit(Request("pocket", requests, Workload(**work))), 120)
         assert run.status == "done", run.message
         path = tmp_path / "script.py"
         path.write_text(exported(arm=arm, **work))

@@ -42,8 +42,8 @@ open(sys.argv[2], "w").write(json.dumps(ids))
 
 
 def short(arm: str = "", machine: Machine = CPU, given: ModelFacts | None = None, **work: Any) -> str:
-    every: dict[str, Any] = {"prompt": "Once", "max_new_tokens": 8}
-    workload, model = Workload(**every | work), given or facts()
+    defaults: dict[str, Any] = {"prompt": "Once", "max_new_tokens": 8}
+    workload, model = Workload(**defaults | work), given or facts()
     return short_script(check(parse_arm("m", arm), model, machine, workload), model, workload)
 
 
@@ -117,10 +117,10 @@ def test_a_script_of_continuous_batching_gives_the_text_of_one_prompt(tmp_path: 
 
 
 def same_tokens(model: ModelFacts, arm: str, work: Workload, bench: Bench, folder: Path) -> None:
-    asked = written_arm("A", arm, model.model, work, lambda: model)
-    checked = check(make_config(model.model, asked.choices), model, hardware.detect(), work)
+    request = written_arm("A", arm, model.model, work, lambda: model)
+    checked = check(make_config(model.model, request.choices), model, hardware.detect(), work)
     assert not checked.blocked
-    run = bench.wait(bench.submit(Request(model.model, [asked], work)), 400)
+    run = bench.wait(bench.submit(Request(model.model, [request], work)), 400)
     assert run.status == "done", run.message
     script, answer = folder / "script.py", folder / "ids.json"
     script.write_text(short_script(checked, model, work), encoding="utf-8")

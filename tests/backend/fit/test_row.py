@@ -51,10 +51,10 @@ def test_enough_gpus_hold_a_row_that_fewer_do_not(model: str, gpu: str, batch: i
 
 
 def test_a_model_that_cannot_be_split_is_offered_no_more_gpus() -> None:
-    found = table("gpt2", "T4", batch=1_024)
+    gpt2 = table("gpt2", "T4", batch=1_024)
     with pytest.raises(InputError):
         table("gpt2", "T4", gpus=2)
-    assert not any(row.enough_gpus for row in found.rows) and not all(row.fits for row in found.rows)
+    assert not any(row.enough_gpus for row in gpt2.rows) and not all(row.fits for row in gpt2.rows)
 
 
 def test_each_row_is_told_apart_without_the_headings_of_the_table() -> None:

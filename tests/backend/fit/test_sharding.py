@@ -23,9 +23,9 @@ from tokendyno.backend.worker import sharding as worker
 )
 def test_the_rows_add_up_to_what_is_predicted_for_a_rank(model: str, choice: str, tensor: int, expert: int) -> None:
     facts = resolve(model)
-    found = sharding(facts, choice)
-    assert found.rank_bytes == weight_bytes(shard(facts, tensor, expert)) - facts.buffer_bytes
-    rows = {row.name: row for row in found.rows}
+    split = sharding(facts, choice)
+    assert split.rank_bytes == weight_bytes(shard(facts, tensor, expert)) - facts.buffer_bytes
+    rows = {row.name: row for row in split.rows}
     query = rows["model.layers.*.self_attn.q_proj.weight"]
     assert query.count == facts.layers and query.local == (query.whole[0] // tensor, facts.hidden)
     assert query.how.startswith("column-parallel")
@@ -35,7 +35,7 @@ def test_the_rows_add_up_to_what_is_predicted_for_a_rank(model: str, choice: str
         experts = rows["model.layers.*.mlp.experts.down_proj"]
         assert experts.how == "whole experts" and experts.local[0] == facts.experts // expert
         assert rows["model.layers.*.self_attn.sinks"].how == "by heads"
-    assert "128,256 x 4,096" in sharding_cells(found.rows[0]) or expert > 1
+    assert "128,256 x 4,096" in sharding_cells(split.rows[0]) or expert > 1
 
 
 @pytest.mark.full
@@ -43,9 +43,9 @@ def test_an_architecture_that_no_arm_splits_is_shown_as_transformers_splits_it(t
     shape = {"dtype": "float32", "vocab_size": 512, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
     granite = {"model_type": "granite", "num_key_value_heads": 2, "intermediate_size": 128}
     (tmp_path / "config.json").write_text(json.dumps(shape | granite))
-    found = sharding(resolve(f"random:{tmp_path}"), "tensor-2")
-    assert found.heading.endswith("no arm runs so: granite is not modeled here")
-    rows = {row.name: row for row in found.rows}
+    split = sharding(resolve(f"random:{tmp_path}"), "tensor-2")
+    assert split.heading.endswith("no arm runs so: granite is not modeled here")
+    rows = {row.name: row for row in split.rows}
     assert rows["model.layers.*.mlp.down_proj.weight"].local == (64, 64)
     with pytest.raises(ValueError, match="it has no parallel plan for falcon"):
         worker.rows(ShardRequest(json.dumps(shape | {"model_type": "falcon"}), "float32", 2, 1))

@@ -2,8 +2,10 @@
 costs less."""
 
 import itertools
+import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,17 +74,18 @@ def test_its_figures_are_those_of_the_arm(model: str, gpu: str, batch: int, gpus
     context = min(8_192, facts.max_positions)
     said = smallest(facts, device, context, batch, gpus)
     assert said.found is not None and said.found.gpus >= gpus
-    for one in filter(None, (said.found, said.enough)):
-        arm = as_an_arm(model, one.choices, device, context, batch, one.gpus)
-        assert not arm.blocked and arm.needed_bytes == one.needed_bytes <= one.room_bytes, one.choices
-        curve = dict(one.curve)
-        assert curve[context] == one.needed_bytes and list(curve) == sorted(curve) and max(curve) == facts.max_positions
+    for best in filter(None, (said.found, said.enough)):
+        arm = as_an_arm(model, best.choices, device, context, batch, best.gpus)
+        assert not arm.blocked and arm.needed_bytes == best.needed_bytes <= best.room_bytes, best.choices
+        curve = dict(best.curve)
+        assert curve[context] == best.needed_bytes
+        assert list(curve) == sorted(curve) and max(curve) == facts.max_positions
         halfway = sorted(curve)[len(curve) // 2]
-        assert curve[halfway] == as_an_arm(model, one.choices, device, halfway, batch, one.gpus).needed_bytes
-        assert context <= one.max_context <= facts.max_positions
-        if one.max_context < facts.max_positions:
-            longer = as_an_arm(model, one.choices, device, one.max_context + 1, batch, one.gpus)
-            assert longer.needed_bytes > one.room_bytes
+        assert curve[halfway] == as_an_arm(model, best.choices, device, halfway, batch, best.gpus).needed_bytes
+        assert context <= best.max_context <= facts.max_positions
+        if best.max_context < facts.max_positions:
+            longer = as_an_arm(model, best.choices, device, best.max_context + 1, batch, best.gpus)
+            assert longer.needed_bytes > best.room_bytes
 
 
 @pytest.mark.parametrize("gpu", ["RTX-4090", "L4"])
@@ -126,11 +129,21 @@ def test_what_lacks_a_package_here_would_fit() -> None:
     assert "fits on this machine with " in said("Llama-3-8B", machine=replace(CPU, free_bytes=10 * GIB))
 
 
+def test_a_checkpoint_whose_library_is_not_here_would_fit_as_it_is(tmp_path: Path) -> None:
+    config = {"model_type": "llama", "hidden_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8}
+    packed = {"quantization_config": {"quant_method": "gptq", "bits": 4}, "dtype": "float16"}
+    (tmp_path / "config.json").write_text(json.dumps(config | packed))
+    bare = replace(CPU, packages=(("torch", "2.13.0"), ("transformers", "5.22.2")))
+    shown = answer_view(fit(str(tmp_path), device_of(bare)))
+    assert (shown.arm, [curve.title for curve in shown.curves]) == ("", ["as it is"])
+    assert " would fit on this machine as it is (gptq): " in shown.words and "pip install optimum" in shown.words
+
+
 def test_this_machine_is_given_no_more_gpus_than_it_has() -> None:
-    def found(gpus: int) -> Arrangement | None:
+    def smallest_on(gpus: int) -> Arrangement | None:
         of = tuple(replace(H200.gpus[0], index=at, free_bytes=6 * GIB) for at in range(gpus))
         return smallest(resolve("Llama-3-8B"), device_of(replace(H200, gpus=of)), 8_192).found
 
-    assert found(1) is None and found(2) is None
-    shared = found(4)
+    assert smallest_on(1) is None and smallest_on(2) is None
+    shared = smallest_on(4)
     assert shared is not None and shared.choices == {"cache": "offloaded", "parallel": "tensor-4"}

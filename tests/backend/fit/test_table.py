@@ -42,8 +42,8 @@ def find(model: str, gpu: str | None = None, vram: str | None = None, machine: A
 
 
 def row(found: Fit, quantization: str = "none", cache: str = "dynamic") -> FitRow:
-    (one,) = [r for r in found.rows if (r.choices["quantization"], r.choices["cache"]) == (quantization, cache)]
-    return one
+    (match,) = [r for r in found.rows if (r.choices["quantization"], r.choices["cache"]) == (quantization, cache)]
+    return match
 
 
 def test_a_row_is_what_the_predictions_say() -> None:
@@ -79,8 +79,8 @@ def test_what_fits_stands_first_and_loses_least() -> None:
     assert order == sorted(order, reverse=True) and order[0] and not order[-1]
     assert found.best is not None and found.best == found.rows[0]
     assert found.best.choices["quantization"] not in ("none", "bnb-fp4")
-    plain = find("Llama-3-8B", "H200").best
-    assert plain is not None and (plain.choices["quantization"], plain.choices["cache"]) == ("none", "dynamic")
+    roomy = find("Llama-3-8B", "H200").best
+    assert roomy is not None and (roomy.choices["quantization"], roomy.choices["cache"]) == ("none", "dynamic")
 
 
 def test_what_is_missing_here_is_said_here_and_does_not_matter_elsewhere() -> None:

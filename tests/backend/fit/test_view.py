@@ -26,8 +26,8 @@ def test_curves_end_at_what_their_layers_keep(
 
 
 def test_the_chosen_model_comes_first_where_it_has_a_window() -> None:
-    first, *others = window_curves(resolve("pocket"))
-    assert first.title == "Pocket, 5M" and len(others) == 3
+    first, *rest = window_curves(resolve("pocket"))
+    assert first.title == "Pocket, 5M" and len(rest) == 3
     assert len(window_curves(resolve("gpt-oss-20b"))) == len(window_curves(resolve("gpt2"))) == 3
 
 

@@ -81,14 +81,14 @@ def test_what_the_hub_refuses_or_has_no_weights_of(monkeypatch: pytest.MonkeyPat
     shutil.copy(POCKET / "model.safetensors", whole)
     (pickled / "pytorch_model.bin").write_bytes(b"pickle")
     repos = {"org/whole": whole, "org/pickled": pickled, "openai-community/gpt2": whole}
-    with fake_hub(repos, gated=["openai-community/gpt2"]) as (endpoint, asked):
+    with fake_hub(repos, gated=["openai-community/gpt2"]) as (endpoint, requested):
         monkeypatch.setenv("HF_ENDPOINT", endpoint)
         assert says("org/whole") == ""
-        before = len(asked)
-        assert says("org/whole") == "" and len(asked) == before, "an answer is kept"
+        before = len(requested)
+        assert says("org/whole") == "" and len(requested) == before, "an answer is kept"
         assert "has no safetensors weights" in says("org/pickled")
         assert says("gpt2").startswith("openai-community/gpt2 is gated. Accept its licence")
-    assert not [path for path in asked if path.endswith((".bin", ".safetensors"))]
+    assert not [path for path in requested if path.endswith((".bin", ".safetensors"))]
 
 
 def test_weights_that_a_repository_says_beside_its_config_to_be_packed(
@@ -97,10 +97,10 @@ def test_weights_that_a_repository_says_beside_its_config_to_be_packed(
     for name in ("config.json", "model.safetensors"):
         shutil.copy(POCKET / name, tmp_path)
     (tmp_path / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "FP8"}}')
-    with fake_hub({"org/modelopt": tmp_path}) as (endpoint, asked):
+    with fake_hub({"org/modelopt": tmp_path}) as (endpoint, requested):
         monkeypatch.setenv("HF_ENDPOINT", endpoint)
         assert says("org/modelopt").startswith("hf_quant_config.json of org/modelopt says that the weights are quant")
-    assert not [path for path in asked if path.endswith(".safetensors")]
+    assert not [path for path in requested if path.endswith(".safetensors")]
 
 
 def test_a_whole_download_needs_no_hub(hub_home: Path) -> None:

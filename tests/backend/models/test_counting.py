@@ -196,8 +196,8 @@ def test_a_shipped_count_is_what_is_counted_here(entry: CatalogueEntry) -> None:
 
 
 def main() -> None:
-    found = {config_key(config(entry)): counted(entry) for entry in COUNTED}
-    text = msgspec.json.encode(Shipped(VERSION, counted_by(), found)).decode()
+    counts = {config_key(config(entry)): counted(entry) for entry in COUNTED}
+    text = msgspec.json.encode(Shipped(VERSION, counted_by(), counts)).decode()
     SHIPPED.write_text(re.sub(r'("[0-9a-f]{16}":)', r"\n\1", text) + "\n", encoding="utf-8")
 
 

@@ -70,7 +70,9 @@ def test_random_takes_a_hub_id_of_the_catalogue_and_a_folder(folder: Path) -> No
 
 
 def test_a_decoders_forward_pass_is_the_same_model_without_tokens() -> None:
-    check_reference("forward:random:gpt2")
+    for name in ("forward:random:gpt2", "Forward:Random:GPT2"):
+        check_reference(name)
+        assert resolve(name).source.forward
     whole, alone = resolve("gpt2"), resolve("forward:gpt2")
     assert (alone.kind, alone.source.forward, alone.parameters) == ("encoder", True, whole.parameters)
     assert alone.label == f"{whole.label}, forward pass" and not whole.source.forward
@@ -79,8 +81,8 @@ def test_a_decoders_forward_pass_is_the_same_model_without_tokens() -> None:
 
 
 def test_random_weights_take_the_shape_of_a_folder_and_nothing_else(folder: Path) -> None:
-    more = {"attn_implementation": "eager", "quantization_config": {"quant_method": "fp8"}, "auto_map": {"A": "b.C"}}
-    (folder / "config.json").write_text(json.dumps(TINY | more))
+    ignored = {"attn_implementation": "eager", "quantization_config": {"quant_method": "fp8"}, "auto_map": {"A": "b.C"}}
+    (folder / "config.json").write_text(json.dumps(TINY | ignored))
     assert resolve(str(folder)).quantization == "fp8"
     facts = resolve(f"random:{folder}")
     assert facts.quantization is None and json.loads(facts.source.config_json) == TINY

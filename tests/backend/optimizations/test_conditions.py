@@ -25,8 +25,8 @@ def test_the_measurement_counts_that_is_nearest_in_bytes_of_bfloat16_weights() -
     """2 bytes a parameter: half as large, it would be nearer to the first, and twice as large to the last."""
     size = 2 * QWEN.parameters
     times = (FormatTime(size // 2, 1, 1.0), FormatTime(size, 1, 3.0), FormatTime(2 * size, 1, 1.0))
-    found = conditions.slow_bfloat16(subject_of(QWEN, replace(SLOW, bfloat16=times), {}))
-    assert found == times[1]
+    measured = conditions.slow_bfloat16(subject_of(QWEN, replace(SLOW, bfloat16=times), {}))
+    assert measured == times[1]
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,6 @@
 
 import re
 
-from tests.support.machines import CPU, facts
-from tokendyno.backend.arms.check import check
-from tokendyno.backend.arms.parse import make_config
-from tokendyno.backend.config import Workload
 from tokendyno.backend.optimizations import all_axes, axis_names, axis_title, choice_title, titles_text
 from tokendyno.backend.paths import IMPORTED_FROM
 
@@ -32,23 +28,10 @@ def test_no_two_choices_lose_equally_much() -> None:
     assert all(0 < loss < 60 for loss in losses), "its tens say what is lost, and 50 is the most: 4 bits"
 
 
-def test_what_is_about_generating_tokens_is_refused_for_an_encoder() -> None:
-    refused = set()
-    for axis in all_axes():
-        other = next(choice.name for choice in axis.choices if choice.name != axis.default)
-        checked = check(make_config("m", {axis.name: other}), facts("bert-base-uncased"), CPU, Workload(prompt="x"))
-        if any("generates no tokens" in verdict.reason for verdict in checked.blocked):
-            refused.add(axis.name)
-            assert not axis.matters(facts("bert-base-uncased"))
-            assert axis.matters(facts())
-    of_requests = {axis.name for axis in all_axes() if axis.many_requests}
-    assert refused == {"cache", "loop", "parallel", "prefill", "speculation"} | of_requests
-
-
 def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processes() -> None:
     """Plain and static caches, all quantizations but torchao's int4."""
-    every = [(axis.name, choice) for axis in all_axes() for choice in axis.choices]
-    untried = {(axis, choice.name) for axis, choice in every if not choice.tried_on_several_gpus}
+    choices = [(axis.name, choice) for axis in all_axes() for choice in axis.choices]
+    untried = {(axis, choice.name) for axis, choice in choices if not choice.tried_on_several_gpus}
     prompts = {("prefill", name) for name in ("chunks-512", "chunks-2048", "captured", "compiled")}
     caches = (
         "unwindowed",
@@ -62,14 +45,11 @@ def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processe
     assert untried == {("cache", name) for name in caches} | {("quantization", "torchao-int4")} | prompts
 
 
-def named(what: str) -> set[str]:
-    return {axis.name for axis in all_axes() if getattr(axis, what)}
-
-
 def test_what_an_axis_says_of_itself_is_what_the_page_and_the_ledger_go_by() -> None:
-    """The rest is folded on the page; without rows of the fit table nothing is asked of memory but these two."""
-    assert named("leading") == {"attention", "cache", "compile", "cuda_graphs", "experts", "quantization"}
-    assert named("in_fit_table") == {"cache", "quantization"}
+    """The other axes are folded on the page, and make up no rows of the fit table."""
+    leading = {"attention", "cache", "compile", "cuda_graphs", "experts", "quantization"}
+    assert {axis.name for axis in all_axes() if axis.leading} == leading
+    assert {axis.name for axis in all_axes() if axis.in_fit_table} == {"cache", "quantization"}
 
 
 def test_choices_are_told_by_the_titles_of_the_page_and_by_their_names_once_they_are_gone() -> None:

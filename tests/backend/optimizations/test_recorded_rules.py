@@ -110,21 +110,21 @@ class Chance:
 
 def model(chance: Chance) -> ModelFacts:
     """A model that exists, in some ways another."""
-    found = facts(chance.of("model", MODELS))
-    rows, more = chance.of("rows", (0, 8, 32)), chance.of("columns", (16, 32, 64))
+    base = facts(chance.of("model", MODELS))
+    rows, columns = chance.of("rows", (0, 8, 32)), chance.of("columns", (16, 32, 64))
     changes = {
         "architecture": chance.of("architecture", ARCHITECTURES), "quantization": chance.of("packed", CHECKPOINTS),
-        "kv_heads": found.heads, "head_dim": chance.of("head", (15, 16, 17)), "sinks": not found.sinks,
+        "kv_heads": base.heads, "head_dim": chance.of("head", (15, 16, 17)), "sinks": not base.sinks,
         "dtype": chance.of("format", ("bfloat16", "float16", "float32")), "experts": chance.of("experts", (0, 1, 8)),
-        "counted_cache": chance.of("cache", CACHES), "vocab": found.vocab + 1, "random": not found.random,
+        "counted_cache": chance.of("cache", CACHES), "vocab": base.vocab + 1, "random": not base.random,
         "fits_static": False, "fits_slots": False, "fits_pages": False, "step_waits": True,
         "shared_inputs": 0,
-        "layer_kinds": chance.of("layers", ((kind,) * found.layers for kind in ("full", "sliding", "fixed"))),
-        "source": msgspec.structs.replace(found.source, kind="gguf"),
-        "matrices": tuple(replace(one, rows=one.rows + rows, columns=one.columns + more) for one in found.matrices),
+        "layer_kinds": chance.of("layers", ((kind,) * base.layers for kind in ("full", "sliding", "fixed"))),
+        "source": msgspec.structs.replace(base.source, kind="gguf"),
+        "matrices": tuple(replace(m, rows=m.rows + rows, columns=m.columns + columns) for m in base.matrices),
     }  # fmt: skip
     return replace(
-        found,
+        base,
         **{
             name: new
             for name, new in changes.items()
@@ -146,7 +146,7 @@ def machine(chance: Chance) -> Machine:
         gpus=tuple(replace(card, index=index) for index in range(gpus)),
         packages=tuple(packages.items()),
         hub_offline=chance.often("offline", 0.5),
-        hub_kernels=tuple(one for one in REPOSITORIES if chance.often(f"cached {one}", 0.3)),
+        hub_kernels=tuple(repository for repository in REPOSITORIES if chance.often(f"cached {repository}", 0.3)),
         avx512_bf16=chance.often("avx512", 0.4),
         zero_gpu=chance.often("zero", 0.08),
         kernel_layers=chance.of("folder", FOLDERS),
@@ -179,29 +179,29 @@ def subject(number: int) -> Subject:
 
 def values(chance: Chance) -> dict[str, dict[str, str]]:
     """By axis those of some keys that any of its choices takes."""
-    found: dict[str, dict[str, str]] = {}
+    drawn: dict[str, dict[str, str]] = {}
     for axis in all_axes():
-        for key, several in {key: all_of for one in axis.choices for key, all_of in one.values.items()}.items():
+        for key, several in {key: options for choice in axis.choices for key, options in choice.values.items()}.items():
             if chance.often(f"value {axis.name} {key}", 0.2):
-                found.setdefault(axis.name, {})[key] = chance.of(f"{axis.name} {key}", several[1:])
-    return found
+                drawn.setdefault(axis.name, {})[key] = chance.of(f"{axis.name} {key}", several[1:])
+    return drawn
 
 
 def outcome(axis: Optimization) -> list[str]:
     """A line for each thing that is told of a choice: what it is, and in how many draws."""
     lines: list[str] = []
     for choice in known(axis):
-        told: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for drawn in map(subject, range(DRAWS)):
             seen = replace(drawn, choices={**drawn.choices, axis.name: choice.name})
-            for one in axis.verdicts(choice.name, seen):
-                fix = f" ({', '.join('='.join(pair) for pair in sorted(one.fix.items()))})" if one.fix else ""
-                becomes = f" {one.becomes}" if one.becomes else ""
-                told[f"{one.level}{becomes}{fix}: {re.sub('[0-9]+', '#', one.reason)[:64]}"] += 1
+            for verdict in axis.verdicts(choice.name, seen):
+                fix = f" ({', '.join('='.join(pair) for pair in sorted(verdict.fix.items()))})" if verdict.fix else ""
+                becomes = f" {verdict.becomes}" if verdict.becomes else ""
+                counts[f"{verdict.level}{becomes}{fix}: {re.sub('[0-9]+', '#', verdict.reason)[:64]}"] += 1
             if (resolved := axis.resolve(choice.name, seen)) != choice.name:
-                told[f"stands for {resolved}"] += 1
+                counts[f"stands for {resolved}"] += 1
         title = f"{axis.name}={choice.name}"
-        lines += [f"{title} in {count} draws {what}" for what, count in sorted(told.items())] or [
+        lines += [f"{title} in {count} draws {what}" for what, count in sorted(counts.items())] or [
             f"{title} has no rule"
         ]
     return lines
@@ -221,7 +221,7 @@ def test_every_rule_holds_in_some_draw() -> None:
     choices = [(axis, choice) for axis in all_axes() for choice in known(axis)]
     declared = {(axis.name, rule.reason) for axis, choice in choices for rule in choice.rules}
     drawn = [(axis, choice.name, subject(number)) for axis, choice in choices for number in range(DRAWS)]
-    held = {(axis.name, one.reason) for axis, name, seen in drawn for one in axis.verdicts(name, seen)}
+    held = {(axis.name, verdict.reason) for axis, name, seen in drawn for verdict in axis.verdicts(name, seen)}
     assert declared - held == set()
 
 

@@ -70,11 +70,7 @@ def model_of(name: str) -> Any:
     return AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
 
 
-def name_of(kind: CacheKind) -> str:
-    return kind.name
-
-
-each_kind = pytest.mark.parametrize("kind", KINDS, ids=name_of)
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 
 
 def cache_of(kind: CacheKind, config: Any) -> Any:
@@ -148,22 +144,22 @@ def quantized_bytes(facts: ModelFacts, kind: CacheKind, prompt: int, steps: int,
     from transformers import AutoConfig, QuantizedCache
 
     config = AutoConfig.for_model(**json.loads(facts.source.config_json))
-    backend, more = QUANTIZED[kind]
-    cache, found = QuantizedCache(backend, config, **more), []
+    backend, keywords = QUANTIZED[kind]
+    cache, sizes = QuantizedCache(backend, config, **keywords), []
     torch.manual_seed(0)
     for tokens in (prompt, *[1] * steps):
         for layer in range(LAYERS):
             cache.update(*(torch.randn(rows, HEADS, tokens, HEAD, dtype=dtype) for _ in range(2)), layer)
-        found.append(sum(map(layer_bytes, cache.layers)))
-    return found
+        sizes.append(sum(map(layer_bytes, cache.layers)))
+    return sizes
 
 
 @pytest.fixture(scope="module")
 def full_facts(folder: Any) -> ModelFacts:
     path = folder / "quantizable"
     path.mkdir()
-    more = {"model_type": "llama", "num_hidden_layers": LAYERS, "num_key_value_heads": HEADS, "head_dim": HEAD}
-    (path / "config.json").write_text(json.dumps(SHAPE | more))
+    shape = {"model_type": "llama", "num_hidden_layers": LAYERS, "num_key_value_heads": HEADS, "head_dim": HEAD}
+    (path / "config.json").write_text(json.dumps(SHAPE | shape))
     return resolve(f"random:{path}")
 
 
@@ -199,9 +195,9 @@ def test_bytes_are_those_of_the_custom_loops_cache_in_8_bits(prompt: int, rows: 
     cache = StaticSlotCache(AutoConfig.for_model(**json.loads(full_facts.source.config_json)), PLACES, True)
     for layer in range(LAYERS):
         cache.update(*(torch.randn(rows, HEADS, prompt, HEAD, dtype=torch.bfloat16) for _ in range(2)), layer)
-    held = sum(map(layer_bytes, cache.layers))
-    assert kv_bytes(full_facts, STATIC_FP8, prompt, rows, 2, PLACES) == KvBytes(0, held)
-    assert held == LAYERS * 2 * rows * HEADS * PLACES * (HEAD + 4)
+    size = sum(map(layer_bytes, cache.layers))
+    assert kv_bytes(full_facts, STATIC_FP8, prompt, rows, 2, PLACES) == KvBytes(0, size)
+    assert size == LAYERS * 2 * rows * HEADS * PLACES * (HEAD + 4)
 
 
 def check_quantized(kind: CacheKind, prompt: int, dtype: str, rows: int, facts: ModelFacts) -> None:
@@ -216,7 +212,7 @@ def check_quantized(kind: CacheKind, prompt: int, dtype: str, rows: int, facts: 
     assert all(at.full <= top for at, top in zip(series, most, strict=True))
 
 
-@pytest.mark.parametrize("kind", QUANTIZED, ids=name_of)
+@pytest.mark.parametrize("kind", QUANTIZED, ids=lambda kind: kind.name)
 def test_the_polyline_of_a_quantized_cache_passes_through_every_point(kind: CacheKind, full_facts: ModelFacts) -> None:
     for first, last in ((1, 300), (37, 164), (37, 165), (37, 166), (5, 5)):
         corners = kv_polyline(full_facts, kind, first, last, 2, 4, 0)

@@ -62,12 +62,13 @@ def test_a_prompt_before_a_small_window_is_never_empty(
     [
         ("exact", {1: 1, 513: 513}),
         ("dynamic", {1: 1, 513: 513}),
-        ("padded", {1: 512, 512: 512, 513: 1024, 1025: 1536}),
+        ("padded", {1: 512, 512: 512, 513: 1024, 1025: 1536, 100_000: 100_352}),
         ("buckets", {1: 64, 64: 64, 65: 128, 512: 512, 513: 1024, 1024: 1024, 1025: 2048, 2049: 3072, 3072: 3072}),
     ],
 )
 def test_few_lengths_are_compiled(shapes: ShapesKind, padded: dict[int, int]) -> None:
     assert {tokens: rounded(shapes, tokens) for tokens in padded} == padded
+    assert all(rounded(shapes, length) == length for length in padded.values())
 
 
 def test_a_static_cache_has_places_for_the_padded_prompt_and_what_follows_it() -> None:

@@ -152,10 +152,10 @@ def test_on_a_cpu_what_was_measured_is_within_the_stated_margin(
         model = f"random:{tmp_path}"
     facts = resolve(model)
     plan = settled(facts, dict(parse_arm("m", arm).choices), CPU).plan
-    found = peak_bytes(Shape(facts, setup_of(plan, CPU), prompt, new))
-    assert found.margin == 0.15 and found.heap == 0
+    memory = peak_bytes(Shape(facts, setup_of(plan, CPU), prompt, new))
+    assert memory.margin == 0.15 and memory.heap == 0
     for peak in peaks:
-        assert found.total / MIB == pytest.approx(peak, rel=found.margin)
+        assert memory.total / MIB == pytest.approx(peak, rel=memory.margin)
 
 
 def test_a_margin_is_stated_on_a_cpu_and_none_on_a_gpu() -> None:
@@ -238,10 +238,10 @@ def test_a_prompt_longer_than_the_window_is_held_whole_until_the_first_decoded_t
 
 def test_an_offloaded_cache_takes_a_few_layers_on_a_gpu_and_all_on_a_cpu() -> None:
     facts = resolve("random:Llama-3-8B")
-    kept, gone = (peak_bytes(Shape(facts, Setup(**H200, cache=c), 8, 8_000)) for c in (DYNAMIC, OFFLOADED))
-    assert gone.kv == kept.kv
-    assert gone.kv - gone.kv_elsewhere == 2 * gone.kv // 32
-    assert kept.tensors - gone.tensors > 0.9 * kept.kv
+    dynamic, offloaded = (peak_bytes(Shape(facts, Setup(**H200, cache=c), 8, 8_000)) for c in (DYNAMIC, OFFLOADED))
+    assert offloaded.kv == dynamic.kv
+    assert offloaded.kv - offloaded.kv_elsewhere == 2 * offloaded.kv // 32
+    assert dynamic.tensors - offloaded.tensors > 0.9 * dynamic.kv
     assert peak_bytes(Shape(facts, Setup(cache=OFFLOADED), 8, 8_000)).kv_elsewhere == 0
     windowed = peak_bytes(Shape(resolve("random:gpt-oss-20b"), Setup(**H200, cache=OFFLOADED_STATIC), 8, 8_000))
     full = 24 // 2 * 2 * 8 * 64 * 8_008 * 2
@@ -328,8 +328,8 @@ def test_a_prefill_needs_a_mask_for_padding_or_past_a_window(padded: bool, windo
     kind: LayerKind = "sliding"
     facts = replace(whole, window=window, layer_kinds=(kind,) * whole.layers) if window else whole
     setup = Setup(**H200, cache=UNWINDOWED, padded=padded)
-    plain = peak_bytes(Shape(whole, replace(setup, padded=False), 20_000, 2))
-    more = peak_bytes(Shape(facts, setup, 20_000, 2)).workspace - plain.workspace
+    unmasked = peak_bytes(Shape(whole, replace(setup, padded=False), 20_000, 2))
+    more = peak_bytes(Shape(facts, setup, 20_000, 2)).workspace - unmasked.workspace
     assert (more > 20_000**2 / 2) is masked, more
     step = peak_bytes(Shape(facts, setup, 1, 20_000)).workspace
     more = step - peak_bytes(Shape(whole, replace(setup, padded=False), 1, 20_000)).workspace

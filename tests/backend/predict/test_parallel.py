@@ -59,8 +59,8 @@ def test_every_catalogue_model_is_split_as_transformers_does(gpus: int) -> None:
             seen += 1
             tensor, expert = group_sizes(facts, gpus)
             mine, owned = shard(facts, tensor, expert), expert > 1
-            found = first(json.loads(entry.config), mesh, owned, facts.dtype)
-            assert (weight_bytes(mine), mine.kv_heads) == found, entry.name
+            expected = first(json.loads(entry.config), mesh, owned, facts.dtype)
+            assert (weight_bytes(mine), mine.kv_heads) == expected, entry.name
     assert seen >= 4
 
 
@@ -280,7 +280,7 @@ def test_more_gpus_never_hold_more_each(gpus: int) -> None:
 ROOM_BYTES = 400 << 30
 
 
-def held(name: str, devices: int) -> list[int]:
+def placed_bytes(name: str, devices: int) -> list[int]:
     """Bytes of parameters and buffers that accelerate would put on each GPU."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -292,12 +292,12 @@ def held(name: str, devices: int) -> list[int]:
     config = AutoConfig.for_model(values.pop("model_type"), **values)
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, facts.dtype))
-    found = _get_device_map(model, "auto", dict.fromkeys(range(devices), ROOM_BYTES), None)
+    device_map = _get_device_map(model, "auto", dict.fromkeys(range(devices), ROOM_BYTES), None)
     tensors = dict(model.named_parameters()) | {
-        name: one for name, one in model.named_buffers() if not name.endswith("embed_scale")
+        name: buffer for name, buffer in model.named_buffers() if not name.endswith("embed_scale")
     }
     sizes = [0] * devices
-    for path, device in expand_device_map(found, list(tensors)).items():
+    for path, device in expand_device_map(device_map, list(tensors)).items():
         sizes[int(device)] += tensors[path].nbytes
     return sizes
 
@@ -317,7 +317,7 @@ def test_the_bytes_of_each_gpu_are_those_of_accelerates_own_map(
 ) -> None:
     facts = resolve(name)
     assert layers_by_device(facts, "auto", devices) == layers
-    assert [weight_bytes(one) for one in spread(facts, "auto", devices)] == held(name, devices)
+    assert [weight_bytes(one) for one in spread(facts, "auto", devices)] == placed_bytes(name, devices)
 
 
 @pytest.mark.parametrize(
@@ -345,22 +345,22 @@ def test_each_device_holds_its_blocks_and_all_of_them_hold_the_model(name: str, 
     facts = resolve(f"random:{name}")
     blocks = placed(facts, "auto", devices)
     shares = spread(facts, "auto", devices)
-    held = [weight_bytes(one) for one in shares]
-    assert held == [sum(one.size_bytes for one in found) for found in blocks] and sum(held) == weight_bytes(facts)
-    assert sum((one.layer_kinds for one in shares), ()) == facts.layer_kinds
-    with_norm = [one for one, found in zip(shares, blocks, strict=True) if any(b.place == "norm" for b in found)]
-    assert [one.buffer_bytes for one in with_norm] == [facts.buffer_bytes]
-    assert sum(one.buffer_bytes for one in shares) == facts.buffer_bytes
+    sizes = [weight_bytes(share) for share in shares]
+    assert sizes == [sum(share.size_bytes for share in group) for group in blocks] and sum(sizes) == weight_bytes(facts)
+    assert sum((share.layer_kinds for share in shares), ()) == facts.layer_kinds
+    with_norm = [share for share, group in zip(shares, blocks, strict=True) if any(b.place == "norm" for b in group)]
+    assert [share.buffer_bytes for share in with_norm] == [facts.buffer_bytes]
+    assert sum(share.buffer_bytes for share in shares) == facts.buffer_bytes
 
 
 def test_the_first_device_keeps_room_for_the_largest_block_that_is_still_to_come() -> None:
     """Of sixteen equal layers beside a head as large as eight of them; to the last byte."""
-    plain = resolve("random:Llama-3-8B")
+    llama = resolve("random:Llama-3-8B")
     layer, head = Matrix("linear", 16, 1_000, 1_000), Matrix("head", 1, 8_000, 1_000)
     facts = replace(
-        plain,
+        llama,
         layers=16,
-        layer_kinds=plain.layer_kinds[:16],
+        layer_kinds=llama.layer_kinds[:16],
         hidden=0,
         matrices=(layer, head),
         parameters=24_000_000,

@@ -43,9 +43,9 @@ def test_only_a_growing_cache_makes_longer_tensors_beside_those_of_the_chunks_be
 ) -> None:
     """Keys of 8 heads of 128 in float32; a static cache is written in place."""
     setup = Setup(dtype="float32", cache=cache, chunk=512)
-    found = Shape(facts("random:Llama-3-8B"), setup, 1300, 100, 3).passes()
-    assert [one.grown for one in found] == [tokens * 3 * 8 * 128 * 4 for tokens in before]
-    assert [one.attended for one in found] == ([1024, 1300] if cache.grows else [1400, 1400])
+    passes = Shape(facts("random:Llama-3-8B"), setup, 1300, 100, 3).passes()
+    assert [read.grown for read in passes] == [tokens * 3 * 8 * 128 * 4 for tokens in before]
+    assert [read.attended for read in passes] == ([1024, 1300] if cache.grows else [1400, 1400])
 
 
 @pytest.mark.parametrize("cache", [DYNAMIC, UNWINDOWED, STATIC], ids=lambda kind: kind.name)
@@ -102,12 +102,12 @@ CASES = [
 )
 def test_a_chunk_needs_what_the_model_code_makes(tmp_path: Path, name: str, attention: str, places: int) -> None:
     """Fake tensors: sdpa makes no numbers of the mask there, as it does on devices."""
-    config, found = both(tmp_path, name)
-    size, tokens, length, batch = 4 if found.dtype == "float32" else 2, 256, 1024, 2
+    config, model = both(tmp_path, name)
+    size, tokens, length, batch = 4 if model.dtype == "float32" else 2, 256, 1024, 2
     real = peaks(config, attention, batch, length, chunk=tokens, places=places).prefill
     cache = STATIC if places else UNWINDOWED
     setup = Setup(cache=cache, attention=attention, device="cuda", chunk=tokens, max_places=places or None)
-    read = Pass(Shape(found, setup, length, 1, batch), tokens, length)
+    read = Pass(Shape(model, setup, length, 1, batch), tokens, length)
     bias = batch * tokens * read.attended * size if attention == "sdpa" else 0
     assert real <= prefill_bytes(read) * 1.03
     assert prefill_bytes(read) <= real * 1.03 + bias
@@ -126,16 +126,16 @@ workspace of cuBLAS: Llama-3-8B, one new token, on one H200, sdpa, torch 2.11 an
 @pytest.mark.parametrize(("cache", "length", "chunk", "mib"), MEASURED)
 def test_it_is_near_what_one_h200_measured(cache: CacheKind, length: int, chunk: int, mib: float) -> None:
     setup = Setup(dtype="bfloat16", cache=cache, device="cuda", capability=(9, 0), chunk=chunk)
-    found = peak_bytes(Shape(facts("random:Llama-3-8B"), replace(setup, max_places=length + 128), length, 1))
-    assert (found.tensors - found.weights) / MIB - 32 == pytest.approx(mib, rel=0.003)
+    memory = peak_bytes(Shape(facts("random:Llama-3-8B"), replace(setup, max_places=length + 128), length, 1))
+    assert (memory.tensors - memory.weights) / MIB - 32 == pytest.approx(mib, rel=0.003)
 
 
 def test_smaller_chunks_never_need_more_and_flash_kernels_need_no_copies() -> None:
     model, sizes = facts("random:Llama-3-8B"), (0, 8192, 2048, 512)
     for attention in ("eager", "sdpa", "flash_attention_2"):
         setup = Setup(dtype="bfloat16", device="cuda", attention=attention)
-        found = [peak_bytes(Shape(model, replace(setup, chunk=chunk), 30_000, 8)).workspace for chunk in sizes]
-        assert sorted(found, reverse=True) == found and found[0] > 3 * found[-1], attention
+        workspaces = [peak_bytes(Shape(model, replace(setup, chunk=chunk), 30_000, 8)).workspace for chunk in sizes]
+        assert sorted(workspaces, reverse=True) == workspaces and workspaces[0] > 3 * workspaces[-1], attention
     copies = 2 * 4096 * 30_000 * 2
     flash, sdpa = (
         peak_bytes(Shape(model, Setup(dtype="bfloat16", device="cuda", attention=one, chunk=512), 30_000, 8)).workspace

@@ -110,7 +110,7 @@ RATES = PeakRates(4.59e12, 989e12, "a test")
 SETUP = Setup(dtype="bfloat16", device="cuda")
 
 
-def found(model: str, length: int, batch: int = 1, rates: PeakRates = RATES, **setup: Any) -> Any:
+def prefill(model: str, length: int, batch: int = 1, rates: PeakRates = RATES, **setup: Any) -> Any:
     return prefill_bound(facts(model), replace(SETUP, **setup), length, batch, rates)
 
 
@@ -118,17 +118,17 @@ def test_a_long_prompt_is_bound_by_its_operations() -> None:
     """Llama 3 8B, by hand: 32 layers of 218,103,808 elements, a head, and half of the pairs of tokens."""
     of_layers, head, pairs = 32 * 218_103_808, 128_256 * 4_096, 32 * 8_000 * 8_001 // 2
     flops = 2 * (8_000 * of_layers + head + 2 * pairs * 32 * 128)
-    long = found("random:Llama-3-8B", 8_000)
+    long = prefill("random:Llama-3-8B", 8_000)
     assert (long.flops, long.limited_by) == (flops, "compute")
     assert long.seconds == pytest.approx(flops / 989e12) == pytest.approx(0.130, abs=0.001)
 
 
 def test_a_short_prompt_is_bound_by_the_weights_which_are_read_once() -> None:
-    short = found("random:Llama-3-8B", 16)
+    short = prefill("random:Llama-3-8B", 16)
     weights = weight_bytes_read(facts("random:Llama-3-8B"), "bfloat16", "none", 16)
     assert (short.limited_by, short.weight_bytes, short.seconds) == ("memory", weights, weights / 4.59e12)
     assert (short.kv_bytes, short.exchanged_bytes, short.exchange_s) == (0, 0, 0.0)
-    assert found("random:Llama-3-8B", 16, chunk=4) == short, "chunks are no excuse"
+    assert prefill("random:Llama-3-8B", 16, chunk=4) == short, "chunks are no excuse"
 
 
 @pytest.mark.parametrize("model", ["random:Llama-3-8B", "random:gpt2", "random:Gemma-3-1b", "random:gpt-oss-20b"])
@@ -166,4 +166,4 @@ def test_pairs_are_those_of_a_causal_mask(length: int, window: int) -> None:
     ],
 )
 def test_what_is_not_known_is_left_out(model: str, setup: dict[str, Any], rates: PeakRates) -> None:
-    assert found(model, 500, rates=rates, **setup) is None
+    assert prefill(model, 500, rates=rates, **setup) is None

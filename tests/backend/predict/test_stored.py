@@ -41,8 +41,8 @@ PUBLISHED = [
 
 
 def written(folder: Path, config: dict[str, Any], quantization: dict[str, Any] | None) -> str:
-    more = {} if quantization is None else {"quantization_config": quantization}
-    (folder / "config.json").write_text(json.dumps(config | more))
+    packed = {} if quantization is None else {"quantization_config": quantization}
+    (folder / "config.json").write_text(json.dumps(config | packed))
     return str(folder)
 
 
@@ -83,9 +83,9 @@ def test_fp8_takes_what_the_modules_of_transformers_take(architecture: str, bloc
         model = replace_with_fp8_linear(
             model, modules_to_not_convert=["lm_head"], quantization_config=settings, pre_quantized=True
         )
-    held = sum(tensor.numel() * tensor.element_size() for tensor in (*model.parameters(), *model.buffers()))
+    size = sum(tensor.numel() * tensor.element_size() for tensor in (*model.parameters(), *model.buffers()))
     facts = resolve(written(tmp_path, config, FP8 | {"weight_block_size": block}))
-    assert weight_bytes(facts) == pytest.approx(held, rel=0.001)
+    assert weight_bytes(facts) == pytest.approx(size, rel=0.001)
 
 
 def test_bitsandbytes_is_packed_as_the_choice_of_that_name(tmp_path: Path) -> None:

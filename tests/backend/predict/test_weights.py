@@ -18,7 +18,6 @@ from tokendyno.backend.predict.quantized import PACKINGS
 from tokendyno.backend.predict.weights import (
     expert_bytes,
     itemsize,
-    parameters,
     weight_bytes,
     weight_bytes_read,
 )
@@ -112,9 +111,9 @@ def test_every_architecture_is_exact_in_its_variants(change: dict[str, Any], tmp
     if config["model_type"] == "gpt2":
         config = {"n_embd": 64, "n_layer": 4, "n_head": 4, "vocab_size": 100} | change
     count, size, buffers = built(config)
-    assert parameters(config) == count
     (tmp_path / "config.json").write_text(json.dumps(config))
-    assert weight_bytes(resolve(str(tmp_path)), "float32") == size + buffers
+    facts = resolve(str(tmp_path))
+    assert facts.parameters == count and weight_bytes(facts, "float32") == size + buffers
 
 
 def test_the_embedded_checkpoint_takes_what_its_file_holds() -> None:
@@ -140,7 +139,7 @@ def matrices_built(config: dict[str, Any]) -> Counter[tuple[str, int, int]]:
     auto = AutoModel if config["model_type"] == "bert" else AutoModelForCausalLM
     with torch.device("meta"):
         model = auto.from_config(settings)
-    head, found = model.get_output_embeddings(), Counter[tuple[str, int, int]]()
+    head, counts = model.get_output_embeddings(), Counter[tuple[str, int, int]]()
     for module in model.modules():
         for name, weight in module._parameters.items():
             if weight is None or weight.dim() < 2 or "Router" in type(module).__name__:
@@ -148,16 +147,16 @@ def matrices_built(config: dict[str, Any]) -> Counter[tuple[str, int, int]]:
             if weight.dim() == 3:  # (experts, rows, columns), in gpt-oss (experts, columns, rows)
                 rows, columns = weight.shape[1:] if settings.model_type != "gpt_oss" else reversed(weight.shape[1:])
                 if not name.endswith("bias"):
-                    found["expert", rows, columns] += weight.shape[0]
+                    counts["expert", rows, columns] += weight.shape[0]
             elif isinstance(module, torch.nn.Embedding):
-                found["embedding", *weight.shape] += 1
+                counts["embedding", *weight.shape] += 1
             elif module is head:
-                found["head", *weight.shape] += not settings.get_text_config().tie_word_embeddings
+                counts["head", *weight.shape] += not settings.get_text_config().tie_word_embeddings
             elif isinstance(module, Conv1D):
-                found["conv1d", *reversed(weight.shape)] += 1
+                counts["conv1d", *reversed(weight.shape)] += 1
             elif isinstance(module, torch.nn.Linear):
-                found["linear", *weight.shape] += 1
-    return +found
+                counts["linear", *weight.shape] += 1
+    return +counts
 
 
 @pytest.mark.parametrize("change", VARIANTS, ids=lambda change: json.dumps(change)[15:70])
@@ -166,10 +165,10 @@ def test_every_matrix_is_listed(change: dict[str, Any], tmp_path: Path) -> None:
     if config["model_type"] == "gpt2":
         config = {"n_embd": 64, "n_layer": 4, "n_head": 4, "vocab_size": 100} | change
     (tmp_path / "config.json").write_text(json.dumps(config))
-    found = Counter[tuple[str, int, int]]()
+    listed = Counter[tuple[str, int, int]]()
     for matrix in resolve(str(tmp_path)).matrices:
-        found[matrix.kind, matrix.rows, matrix.columns] += matrix.count
-    assert found == matrices_built(config)
+        listed[matrix.kind, matrix.rows, matrix.columns] += matrix.count
+    assert listed == matrices_built(config)
 
 
 # --- packed -------------------------------------------------------------------------------------------
@@ -276,22 +275,22 @@ def test_a_token_reads_the_experts_that_it_is_routed_to(quantization: str) -> No
     experts = expert_bytes(facts, "auto", quantization)
     whole = weight_bytes(facts, "auto", quantization) - facts.vocab * facts.hidden * 2 + facts.hidden * 2
     assert weight_bytes_read(facts, "auto", quantization) == pytest.approx(whole - experts * 28 / 32)
-    more = [weight_bytes_read(facts, "auto", quantization, batch) for batch in (1, 2, 8, 1000)]
-    assert more == sorted(more)
-    assert more[-1] == pytest.approx(whole + 999 * facts.hidden * 2)
+    by_batch = [weight_bytes_read(facts, "auto", quantization, batch) for batch in (1, 2, 8, 1000)]
+    assert by_batch == sorted(by_batch)
+    assert by_batch[-1] == pytest.approx(whole + 999 * facts.hidden * 2)
 
 
 @pytest.mark.parametrize(("dtype", "extra"), [("bfloat16", 2 * 100), ("float16", 0), ("float32", 0)])
 def test_counted_parameters_that_stay_in_float32_take_twice_the_bytes(dtype: str, extra: int) -> None:
-    plain = replace(resolve("random:Qwen3-0.6B"), random=False)
-    kept = replace(plain, float32_in=(("bfloat16", 100), ("float32", 100), ("built", 7)))
-    assert weight_bytes(kept, dtype) - weight_bytes(plain, dtype) == extra
-    assert weight_bytes(replace(kept, random=True), "bfloat16") - weight_bytes(plain, "bfloat16") == 2 * 7
+    uncounted = replace(resolve("random:Qwen3-0.6B"), random=False)
+    counted = replace(uncounted, float32_in=(("bfloat16", 100), ("float32", 100), ("built", 7)))
+    assert weight_bytes(counted, dtype) - weight_bytes(uncounted, dtype) == extra
+    assert weight_bytes(replace(counted, random=True), "bfloat16") - weight_bytes(uncounted, "bfloat16") == 2 * 7
 
 
 def test_the_norms_of_gpt_oss_stay_in_float32_beside_float16() -> None:
     """Two in each layer and one at the end, for a checkpoint; random weights are built in float16 throughout."""
-    held = replace(resolve("random:gpt-oss-20b"), random=False, quantization=None, stored=None)
-    norms = (2 * held.layers + 1) * held.hidden
-    assert weight_bytes(held, "float16") - weight_bytes(held, "bfloat16") == 2 * norms
-    assert weight_bytes(replace(held, random=True), "float16") == weight_bytes(held, "bfloat16")
+    checkpoint = replace(resolve("random:gpt-oss-20b"), random=False, quantization=None, stored=None)
+    norms = (2 * checkpoint.layers + 1) * checkpoint.hidden
+    assert weight_bytes(checkpoint, "float16") - weight_bytes(checkpoint, "bfloat16") == 2 * norms
+    assert weight_bytes(replace(checkpoint, random=True), "float16") == weight_bytes(checkpoint, "bfloat16")

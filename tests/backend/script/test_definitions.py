@@ -44,9 +44,9 @@ ALLOWED = {
 
 
 def ran(*wanted: tuple[str, str]) -> dict[str, Any]:
-    found = definitions(wanted)
+    printed = definitions(wanted)
     names: dict[str, Any] = {}
-    exec("\n".join([*sorted(found.imports), *found.sources]), names)
+    exec("\n".join([*sorted(printed.imports), *printed.sources]), names)
     return names
 
 
@@ -58,10 +58,10 @@ def test_what_scripts_print_runs_alone_and_needs_torch_and_transformers_only(fil
 
 
 def test_all_of_it_together_defines_each_name_once() -> None:
-    found = definitions(PRINTED)
+    printed = definitions(PRINTED)
     names = [
         getattr(node, "name", None) or ast.unparse(getattr(node, "targets", [node])[0])
-        for source in found.sources
+        for source in printed.sources
         for node in ast.parse(source).body
         if not isinstance(node, ast.Expr)
     ]
@@ -71,6 +71,6 @@ def test_all_of_it_together_defines_each_name_once() -> None:
 def test_it_is_word_for_word_what_the_worker_runs() -> None:
     """But for comments to linters."""
     files = [path.read_text() for path in paths.BACKEND.rglob("*.py")]
-    plain = [re.sub(r"  # (type: ignore|noqa).*", "", text) for text in files]
+    uncommented = [re.sub(r"  # (type: ignore|noqa).*", "", text) for text in files]
     for source in definitions(PRINTED).sources:
-        assert any(source in text for text in plain), source
+        assert any(source in text for text in uncommented), source

@@ -27,9 +27,8 @@ def quantization_config(load: LoadPlan) -> Construct | None:
         case ["bnb", table, *double]:
             settings: dict[str, Argument] = {"load_in_4bit": True, "bnb_4bit_quant_type": table}
             settings |= {"bnb_4bit_use_double_quant": True} if double else {}
-            return _transformers(
-                "BitsAndBytesConfig", **settings, bnb_4bit_compute_dtype=Name(COMPUTE_DTYPE)
-            )  # else float32, and slow
+            settings |= {"bnb_4bit_compute_dtype": Name(COMPUTE_DTYPE)}  # else float32, and slow
+            return _transformers("BitsAndBytesConfig", **settings)
         case ["torchao", number]:
             return Construct("transformers", "TorchAoConfig", (_torchao(number),))
         case ["quanto", number]:
@@ -66,12 +65,14 @@ def values_text(load: LoadPlan, dtype: str) -> str:
     config, known = quantization_config(load), _BY_ITSELF.get(load.quantization)
     if config is None or known is None:
         return ""
-    inner = [one for one in config.args if isinstance(one, Construct)]
-    given = {**config.keywords, **{name: value for one in inner for name, value in one.keywords.items()}}
-    values = {name: dtype if isinstance(one, Name) else str(one) for name, one in given.items()}
-    values |= {name: value for name, value in known[0].items() if name not in values}
-    said = ", ".join(f"{name}={value}" for name, value in values.items())
-    return f"{said}; {known[1]}. Embeddings, the output head, norms, biases and routers stay as they are."
+    defaults, packing = known
+    keywords = dict(config.keywords)
+    for inner in config.args:
+        keywords |= inner.keywords if isinstance(inner, Construct) else {}
+    values = {name: dtype if isinstance(value, Name) else str(value) for name, value in keywords.items()}
+    values |= {name: value for name, value in defaults.items() if name not in values}
+    listed = ", ".join(f"{name}={value}" for name, value in values.items())
+    return f"{listed}; {packing}. Embeddings, the output head, norms, biases and routers stay as they are."
 
 
 def needs_cpu_device_map(load: LoadPlan) -> bool:
@@ -100,29 +101,6 @@ def _torchao(number: str) -> Construct:
     if number == "int4":
         keywords = {"group_size": INT4_GROUP, "int4_packing_format": "tile_packed_to_4d"}
     return Construct("torchao.quantization", name, (), keywords | {"set_inductor_config": False})
-
-
-def write_settings(script: Script, load: LoadPlan) -> None:
-    """The `quantization_config`, and what belongs to it."""
-    config = quantization_config(load)
-    if config is None:
-        return
-    script.imports.update(config.imports())
-    dtype = _dtype(script, load) if config.needs(COMPUTE_DTYPE) else ""
-    script.prepare.append(config.source("quantization_config = ", **{COMPUTE_DTYPE: dtype}))
-    script.load["quantization_config"] = "quantization_config"
-    if needs_cpu_device_map(load):
-        script.load["device_map"] = "DEVICE"
-    if unpacks_with_torch(load):
-        script.define("worker/patch/quantized.py", "unpack_with_torch")
-        script.prepare.append("unpack_with_torch()")
-    if casts_experts(load) and load.dtype not in ("auto", "bfloat16"):
-        script.define("worker/load/quantization.py", "cast_experts")
-        script.patch.append("cast_experts(model)")
-    if load.quantization.startswith("mxfp4") and load.source.kind == "random":
-        script.define("worker/load/random_weights.py", "random_mxfp4_experts")
-        script.empty.append("experts = random_mxfp4_experts(model, DEVICE)")
-        script.state.append("experts")
 
 
 def _dtype(script: Script, load: LoadPlan) -> str:
@@ -245,9 +223,8 @@ class Quantization(Optimization):
         return "mxfp4" if name == "none" and subject.facts.quantization == "mxfp4" else name
 
     def details(self, plan: Plan, subject: Subject) -> str:
-        said = values_text(plan.load, compute_dtype(subject))
-        stored = subject.facts.stored
-        return said if stored is None else f"{said} The checkpoint's quantization_config: {stored.says}.".strip()
+        values, stored = values_text(plan.load, compute_dtype(subject)), subject.facts.stored
+        return values if stored is None else f"{values} The checkpoint's quantization_config: {stored.says}.".strip()
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         if name == self.resolve(self.default, subject):
@@ -256,7 +233,26 @@ class Quantization(Optimization):
         return load_with(plan, quantization=name, packed=packed)
 
     def write(self, script: Script, plan: Plan) -> None:
-        write_settings(script, plan.load)
+        load = plan.load
+        config = quantization_config(load)
+        if config is None:
+            return
+        script.imports.update(config.imports())
+        dtype = _dtype(script, load) if config.needs(COMPUTE_DTYPE) else ""
+        script.prepare.append(config.source("quantization_config = ", **{COMPUTE_DTYPE: dtype}))
+        script.load["quantization_config"] = "quantization_config"
+        if needs_cpu_device_map(load):
+            script.load["device_map"] = "DEVICE"
+        if unpacks_with_torch(load):
+            script.define("worker/patch/quantized.py", "unpack_with_torch")
+            script.prepare.append("unpack_with_torch()")
+        if casts_experts(load) and load.dtype not in ("auto", "bfloat16"):
+            script.define("worker/load/quantization.py", "cast_experts")
+            script.patch.append("cast_experts(model)")
+        if load.quantization.startswith("mxfp4") and load.source.kind == "random":
+            script.define("worker/load/random_weights.py", "random_mxfp4_experts")
+            script.empty.append("experts = random_mxfp4_experts(model, DEVICE)")
+            script.state.append("experts")
 
 
 AXIS = Quantization()

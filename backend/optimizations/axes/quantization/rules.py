@@ -36,11 +36,6 @@ def _missing(package: str) -> Rule:
     )
 
 
-def _left_to_checkpoint(s: Subject) -> bool:
-    """Whether the checkpoint is quantized in a way that this axis leaves alone; MXFP4 is a choice of its own."""
-    return s.facts.quantization not in (None, "mxfp4")
-
-
 _LIBRARIES = (
     ("bitsandbytes", "bitsandbytes"),
     ("torchao", "torchao"),
@@ -77,7 +72,7 @@ def _needs_library(method: str, package: str) -> Rule:
 
 CHECKPOINT = (
     note(
-        _left_to_checkpoint,
+        lambda s: s.facts.quantization not in (None, "mxfp4"),  # which is a choice of its own
         "This checkpoint is already quantized: quantization=none leaves its weights as they are, and the ledger names "
         "their format.",
         _MERGE,
@@ -151,13 +146,13 @@ LATENTS_BY_HEAD = frozenset(_LATENTS_BY_HEAD.split())
 BNB_INT8 = (
     *_BNB,
     blocked(
-        lambda s: s.machine.device == "cuda" and s.machine.capability < (7, 5),
+        lambda s: s.cuda and s.machine.capability < (7, 5),
         "LLM.int8() needs a GPU of compute capability 7.5 (Turing) or later.",
         _BNB_DOCS,
         (("quantization", "bnb-nf4"),),
     ),
     blocked(
-        lambda s: s.machine.device == "cpu" and s.facts.architecture in LATENTS_BY_HEAD,
+        lambda s: not s.cuda and s.facts.architecture in LATENTS_BY_HEAD,
         "On a CPU LLM.int8() takes the largest number of each token along a wrong dimension where a layer's input has "
         "four, as the latents of this architecture's attention do.",
         "bitsandbytes 0.50: backends/default/ops.py, int8_vectorwise_quant; tried by a test",
@@ -180,7 +175,7 @@ BNB_INT8 = (
 BNB_4BIT = (
     *_BNB,
     blocked(
-        lambda s: s.machine.device == "cuda" and s.machine.capability < (6, 0),
+        lambda s: s.cuda and s.machine.capability < (6, 0),
         "bitsandbytes' 4-bit weights need a GPU of compute capability 6.0 (Pascal) or later.",
         _BNB_DOCS,
     ),
@@ -195,7 +190,7 @@ BNB_4BIT = (
 
 
 def _repacked(s: Subject) -> bool:
-    return s.machine.device == "cpu" and s.machine.avx512_bf16
+    return not s.cuda and s.machine.avx512_bf16
 
 
 def bnb_double(single: str) -> tuple[Rule, ...]:
@@ -243,7 +238,7 @@ TORCHAO_FP8 = (
 
 
 def _before_fp8(s: Subject) -> bool:
-    return s.machine.device == "cuda" and s.machine.capability < (8, 9)
+    return s.cuda and s.machine.capability < (8, 9)
 
 
 def _grouped(s: Subject) -> list[bool]:
@@ -256,7 +251,7 @@ _INT4_SKIPS = "torchao 0.18: quant_api.py, _int4_weight_only_quantize_tensor; lo
 TORCHAO_INT4 = (
     *TORCHAO,
     blocked(
-        lambda s: s.machine.device != "cuda" or s.machine.capability < (8, 0),
+        lambda s: not s.cuda or s.machine.capability < (8, 0),
         "torchao's 4-bit weights need an NVIDIA GPU of compute capability 8.0 or later.",
         "torchao 0.18: int4_tile_packed_to_4d_tensor.py, from_hp",
         (("quantization", "torchao-int8"),),
@@ -291,7 +286,7 @@ QUANTO = (
 QUANTO_INT4 = (
     *QUANTO,
     note(
-        lambda s: s.machine.device == "cpu" and s.machine.has("optimum-quanto"),
+        lambda s: not s.cuda and s.machine.has("optimum-quanto"),
         "tokendyno unpacks 4-bit codes with torch operators. A script first builds optimum-quanto's own extension, "
         "which calls the same operators; this takes a minute and a C++ compiler.",
         "optimum-quanto 0.2: library/extensions/cpp; backend/worker/runners/cache.py",

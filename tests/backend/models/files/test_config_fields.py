@@ -23,16 +23,16 @@ def test_a_config_has_the_values_that_transformers_gives_it(text: str, tmp_path:
     from transformers import PreTrainedConfig
 
     (tmp_path / "config.json").write_text(text)
-    found = parse_json(text.encode(), "config.json")
-    assert found == PreTrainedConfig._dict_from_json_file(tmp_path / "config.json")
-    written = encode_config(found)
-    assert decode_config(written) == found and msgspec.json.decode(written.replace("\\ud800", "")) is not None
+    config = parse_json(text.encode(), "config.json")
+    assert config == PreTrainedConfig._dict_from_json_file(tmp_path / "config.json")
+    written = encode_config(config)
+    assert decode_config(written) == config and msgspec.json.decode(written.replace("\\ud800", "")) is not None
 
 
 @pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": {"__float__": "NaN"}}'])
 def test_what_is_not_a_number_is_read_and_written_with_its_tag(text: str) -> None:
-    found = parse_json(text.encode(), "config.json")
-    assert math.isnan(found["a"]) and encode_config(found) == '{"a": {"__float__": "NaN"}}'
+    config = parse_json(text.encode(), "config.json")
+    assert math.isnan(config["a"]) and encode_config(config) == '{"a": {"__float__": "NaN"}}'
 
 
 GRANITE: dict[str, Any] = {

@@ -322,8 +322,8 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
 def with_file(folder: Path, name: str, data: bytes) -> Path:
     """Pocket, with this in that file."""
     folder.mkdir(exist_ok=True)
-    for one in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(POCKET / one, folder)
+    for file in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(POCKET / file, folder)
     (folder / name).write_bytes(data)
     return folder
 

@@ -103,8 +103,8 @@ def test_a_script_carries_the_workers_own_function_with_it(script: Script) -> No
 @pytest.mark.parametrize(("architecture", "sinks"), [("gemma2", False), ("gpt_oss", True)])
 def test_sdpa_falls_back_to_eager_once_and_for_one_reason(architecture: str, sinks: bool) -> None:
     known = replace(facts("random:Qwen3-0.6B"), architecture=architecture, sinks=sinks)
-    found = [v for v in AXIS.verdicts("sdpa", subject_of(known, CPU, {})) if v.level == "fallback"]
-    assert ["attention sinks" in verdict.reason for verdict in found] == [sinks]
+    fallbacks = [v for v in AXIS.verdicts("sdpa", subject_of(known, CPU, {})) if v.level == "fallback"]
+    assert ["attention sinks" in verdict.reason for verdict in fallbacks] == [sinks]
 
 
 # --- as transformers refuses ----------------------------------------------------------------------
@@ -160,8 +160,8 @@ def test_with_sinks_the_one_kernel_that_knows_them_is_taken(name: str) -> None:
     assert HUB_FA3 in verdicts(name, sinks, OFFLINE)["blocked"]
     assert "blocked" in verdicts(name, sinks, gpu(8, 0, H200))
     model = tiny("gpt_oss")
-    kept = model._compatible_flash_implementations
-    assert name not in kept and {HUB_FA3, FA4} <= set(kept)
+    compatible = model._compatible_flash_implementations
+    assert name not in compatible and {HUB_FA3, FA4} <= set(compatible)
 
 
 NAME, WORK = "some/attn", Workload(prompt=SENTENCE)
@@ -231,11 +231,11 @@ def test_a_kernel_of_a_folder_is_loaded_called_and_verified(tmp_path: Path, monk
     norms = f"some/norms={ROOT / 'presets' / 'kernels' / 'rmsnorm'}"
     monkeypatch.setenv("LOCAL_KERNELS", ":".join([*folders, norms]))
     model = f"random:{tmp_path}"
-    asked = check(make_config(model, {"attention": NAME}), resolve(model), MACHINE, WORK)
-    finished = LocalWorker(asked.plan.load).run(Generate(asked.plan, SENTENCE, 0, 6, 1, 0.0, 0, True, True, prove=True))
-    found = {one.axis: one for one in finished.findings}
-    assert found["attention"].effective == asked.planned["attention"] == f"hub:repository={NAME}"
-    assert found["tokens"].reached == found["tokens"].expected == 6
+    arm = check(make_config(model, {"attention": NAME}), resolve(model), MACHINE, WORK)
+    finished = LocalWorker(arm.plan.load).run(Generate(arm.plan, SENTENCE, 0, 6, 1, 0.0, 0, True, True, prove=True))
+    findings = {finding.axis: finding for finding in finished.findings}
+    assert findings["attention"].effective == arm.planned["attention"] == f"hub:repository={NAME}"
+    assert findings["tokens"].reached == findings["tokens"].expected == 6
 
     machine = replace(MACHINE, hub_kernels=("some/empty",))
     nothing = check(make_config(model, {"attention": "some/empty"}), resolve(model), machine, WORK)
@@ -252,5 +252,5 @@ def test_a_kernel_of_a_folder_is_loaded_called_and_verified(tmp_path: Path, monk
                 LocalWorker(mapped.plan.load)
             continue
         job = Generate(mapped.plan, SENTENCE, 0, 6, 1, 0.0, 0, True, True, prove=True)
-        found = {one.axis: one for one in LocalWorker(mapped.plan.load).run(job).findings}
-        assert found["kernels"].effective == choice and found["kernels"].reached == found["kernels"].expected
+        findings = {finding.axis: finding for finding in LocalWorker(mapped.plan.load).run(job).findings}
+        assert findings["kernels"].effective == choice and findings["kernels"].reached == findings["kernels"].expected

@@ -39,8 +39,8 @@ def test_a_quantized_cache_refuses_windows(architecture: str) -> None:
 def test_a_quantized_cache_takes_what_has_none_but_cannot_be_compiled(architecture: str) -> None:
     cache = QuantizedCache("fp8", tiny(architecture).config)
     ids = torch.randint(3, 90, (2, 9))
-    kept = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 12, "do_sample": False}
-    assert tiny(architecture).generate(ids, past_key_values=cache, **kept).shape == (2, 21)
+    keywords = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 12, "do_sample": False}
+    assert tiny(architecture).generate(ids, past_key_values=cache, **keywords).shape == (2, 21)
     assert not cache.is_compileable
 
 
@@ -54,8 +54,8 @@ def test_groups_must_divide_the_prompt(tokens: int, divides: bool) -> None:
     cache = caches.make(plan, 1, 0)
     if divides:
         caches.require_groups(plan, 1, tokens)
-        for more in (tokens, *[1] * 130):
-            cache.update(torch.randn(1, 2, more, 8), torch.randn(1, 2, more, 8), 0)
+        for new in (tokens, *[1] * 130):
+            cache.update(torch.randn(1, 2, new, 8), torch.randn(1, 2, new, 8), 0)
     else:
         with pytest.raises(InputError, match="multiple of 64 tokens"):
             caches.require_groups(plan, 1, tokens)

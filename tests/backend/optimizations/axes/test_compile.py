@@ -11,7 +11,8 @@ from torch._inductor import list_mode_options
 
 from tests.support.machines import CPU, H200, facts, settled
 from tests.support.proof import claimed
-from tokendyno.backend.arms.check import Checked
+from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import counts_of
 from tokendyno.backend.evidence import Evidence
@@ -33,14 +34,11 @@ WORK = Workload(prompt="Once")
 
 
 def checked(machine: Any = H200, model: str = LLAMA, **choices: str) -> Checked:
-    from tokendyno.backend.arms.check import check
-    from tokendyno.backend.arms.parse import make_config
-
-    return check(make_config(model, choices), facts(model), machine, Workload(prompt="Once"))
+    return check(make_config(model, choices), facts(model), machine, WORK)
 
 
-def verdicts(found: Checked, axis: str) -> list[tuple[str, dict[str, str]]]:
-    return [(v.level, v.fix) for v in found.verdicts if v.axis == axis and v.level in ("blocked", "fallback")]
+def verdicts(arm: Checked, axis: str) -> list[tuple[str, dict[str, str]]]:
+    return [(v.level, v.fix) for v in arm.verdicts if v.axis == axis and v.level in ("blocked", "fallback")]
 
 
 # --- rules ----------------------------------------------------------------------------------------
@@ -58,10 +56,8 @@ def test_where_tensors_must_not_move_compiling_needs_the_static_cache(mode: str,
 
 def test_int8_of_torchao_is_noted_as_slow_where_the_compiler_does_not_tune() -> None:
     def noted(machine: Any = H200, **choices: str) -> bool:
-        found = checked(machine, cache="static", **choices)
-        return any(
-            v.level == "note" and "coordinate descent" in v.reason for v in found.verdicts if v.axis == "compile"
-        )
+        arm = checked(machine, cache="static", **choices)
+        return any(v.level == "note" and "coordinate descent" in v.reason for v in arm.verdicts if v.axis == "compile")
 
     slow = [mode for mode in MODES if noted(compile=mode, quantization="torchao-int8")]
     tuned = {mode for mode, options in list_mode_options().items() if options.get("coordinate_descent_tuning")}
@@ -75,39 +71,34 @@ def test_how_a_checkpoint_is_packed_decides_whether_generate_compiles_it() -> No
     from transformers.quantizers.auto import AUTO_QUANTIZER_MAPPING
     from transformers.quantizers.base import HfQuantizer
 
-    plain = HfQuantizer.is_compileable
+    inherited = HfQuantizer.is_compileable
     known = {name.removesuffix("_4bit").removesuffix("_8bit"): kind for name, kind in AUTO_QUANTIZER_MAPPING.items()}
     for name, kind in known.items():
         if name == "mxfp4":  # asks the machine, see `mxfp4_rules`
             continue
         model = replace(facts(LLAMA), quantization=name)
-        asked = {"compile": "default", "cache": "static", "quantization": "none"}
-        assert skips_compilation(subject_of(model, H200, asked)) is (kind.is_compileable is plain), name
-        assert not skips_compilation(subject_of(model, H200, asked | {"loop": "own"}))
+        choices = {"compile": "default", "cache": "static", "quantization": "none"}
+        assert skips_compilation(subject_of(model, H200, choices)) is (kind.is_compileable is inherited), name
+        assert not skips_compilation(subject_of(model, H200, choices | {"loop": "own"}))
 
 
 @pytest.mark.parametrize("mode", MODES[1:])
 def test_on_a_cpu_the_other_modes_fall_back_to_default(mode: str) -> None:
-    found = checked(CPU, compile=mode, cache="static")
-    assert found.requested["compile"] == mode and found.planned["compile"] == "default"
-    assert found.plan.generate.compile_mode == "default"
-    assert found.planned["cuda_graphs"] == "off"
+    arm = checked(CPU, compile=mode, cache="static")
+    assert arm.requested["compile"] == mode and arm.planned["compile"] == "default"
+    assert arm.plan.generate.compile_mode == "default"
+    assert arm.planned["cuda_graphs"] == "off"
     assert checked(CPU, compile="default", cache="static").planned["compile"] == "default"
 
 
 @pytest.mark.parametrize("quantization", ["bnb-int8", "bnb-nf4", "quanto-int8"])
 @pytest.mark.parametrize("machine", [CPU, H200], ids=["cpu", "h200"])
 def test_what_generate_would_silently_leave_uncompiled_is_planned_off(quantization: str, machine: Any) -> None:
-    found = checked(machine, compile="reduce-overhead", cache="static", quantization=quantization)
-    assert found.planned["compile"] == "off" and found.plan.generate.compile_mode is None
-    assert found.planned["cuda_graphs"] == "off"
-    assert "blocked" in [
-        level
-        for level, _ in verdicts(
-            checked(machine, compile="default", cache="static", quantization=quantization, compile_cache="fresh"),
-            "compile_cache",
-        )
-    ]
+    arm = checked(machine, compile="reduce-overhead", cache="static", quantization=quantization)
+    assert arm.planned["compile"] == "off" and arm.plan.generate.compile_mode is None
+    assert arm.planned["cuda_graphs"] == "off"
+    cached = checked(machine, compile="default", cache="static", quantization=quantization, compile_cache="fresh")
+    assert "blocked" in [level for level, _ in verdicts(cached, "compile_cache")]
     own = checked(machine, compile="default", cache="static", quantization=quantization, loop="own")
     assert own.planned["compile"] == "default", "the custom loop asks nobody"
     packed = checked(machine, compile="default", cache="static", quantization="torchao-int8")
@@ -128,8 +119,8 @@ def test_what_generate_would_silently_leave_uncompiled_is_planned_off(quantizati
 def test_auto_is_what_the_compile_mode_does_on_this_machine(
     machine: Any, choices: dict[str, str], planned: str
 ) -> None:
-    found = checked(machine, **choices)
-    assert found.planned["cuda_graphs"] == planned and verdicts(found, "cuda_graphs") == []
+    arm = checked(machine, **choices)
+    assert arm.planned["cuda_graphs"] == planned and verdicts(arm, "cuda_graphs") == []
 
 
 # --- proofs ---------------------------------------------------------------------------------------
@@ -151,7 +142,7 @@ IN_GRAPHS: dict[str, Any] = {"compiled_matrices": EVERY, "compiled_steps": STEPS
 REPLAYED = IN_GRAPHS | {"replayed_matrices": EVERY, "replayed_steps": STEPS}
 
 
-def asked(look: Observation, **changes: Any) -> Observation:
+def of_plan(look: Observation, **changes: Any) -> Observation:
     """The same of an arm with these fields of its generation."""
     made = msgspec.structs.replace(PLAN.generate, **changes)
     return replace(look, plan=msgspec.structs.replace(PLAN, generate=made))
@@ -159,10 +150,10 @@ def asked(look: Observation, **changes: Any) -> Observation:
 
 def test_a_module_compiled_outside_of_generate_is_without_effect_and_the_row_says_what_to_do() -> None:
     wrapped = {"compile_mode": None, "compile_module": True}
-    found = find("compile", asked(seen(), **wrapped))
-    assert Evidence("module", "module", found).status == "no_effect"
-    assert "set compile=default and cache=static" in found.proof
-    later = find("compile", asked(seen(**IN_GRAPHS), **wrapped))  # of a version that compiles it
+    finding = find("compile", of_plan(seen(), **wrapped))
+    assert Evidence("module", "module", finding).status == "no_effect"
+    assert "set compile=default and cache=static" in finding.proof
+    later = find("compile", of_plan(seen(**IN_GRAPHS), **wrapped))  # of a version that compiles it
     assert Evidence("module", "module", later).status == "verified"
 
 
@@ -187,15 +178,15 @@ UNFUSED: dict[str, Any] = {"options": (("epilogue_fusion", False),)}
 def test_a_value_that_had_no_effect_turns_the_row(
     written: str, given: dict[str, Any], look: Observation, status: str
 ) -> None:
-    found = find("compile", asked(look, compile_values=CompileValues(**given)))
-    assert Evidence(written, written, found).status == status
+    finding = find("compile", of_plan(look, compile_values=CompileValues(**given)))
+    assert Evidence(written, written, finding).status == status
 
 
 def test_values_reach_the_plan_and_the_script_and_stay_where_a_mode_falls_back() -> None:
-    found = checked(CPU, compile="reduce-overhead:fullgraph=true;dynamic=false", cache="static")
-    assert found.planned["compile"] == "default:dynamic=false;fullgraph=true"
-    assert found.plan.generate.compile_values == CompileValues(fullgraph=True, dynamic=False)
-    assert 'CompileConfig(mode="default", dynamic=False, fullgraph=True)' in script(found, facts(LLAMA), WORK)
+    arm = checked(CPU, compile="reduce-overhead:fullgraph=true;dynamic=false", cache="static")
+    assert arm.planned["compile"] == "default:dynamic=false;fullgraph=true"
+    assert arm.plan.generate.compile_values == CompileValues(fullgraph=True, dynamic=False)
+    assert 'CompileConfig(mode="default", dynamic=False, fullgraph=True)' in script(arm, facts(LLAMA), WORK)
     refused = checked(compile="default:backend=eager", cache="static", loop="own")
     assert ("blocked", {"loop": "generate"}) in verdicts(refused, "compile")
     tuned = checked(compile="default:coordinate_descent_tuning=true;graph_break=print", cache="static")
@@ -238,9 +229,9 @@ def test_where_a_graph_broke_is_the_innermost_line_whatever_called_it() -> None:
 def test_modes_and_graphs_are_told_apart_by_what_was_counted(look: Observation, compile_: str, graphs: str) -> None:
     """Always with a plan that says compile=default: it is not believed."""
     for name, expected in (("compile", compile_), ("cuda_graphs", graphs)):
-        found = find(name, look)
-        assert claimed(AXIS[name], look) == {expected}, found
-        assert found.reached == found.expected, "what there was, was everywhere"
+        finding = find(name, look)
+        assert claimed(AXIS[name], look) == {expected}, finding
+        assert finding.reached == finding.expected, "what there was, was everywhere"
 
 
 @pytest.mark.parametrize("axis", ["compile", "cuda_graphs"])
@@ -263,8 +254,8 @@ def test_one_token_has_no_step_that_could_be_compiled_or_replayed(axis: str) -> 
     ],
 )
 def test_compiled_is_how_many_matrices_of_all_in_all_steps(look: Observation, reached: int, expected: int) -> None:
-    found = find("compile", look)
-    assert found.effective == "default" and (found.reached, found.expected) == (reached, expected), found
+    finding = find("compile", look)
+    assert finding.effective == "default" and (finding.reached, finding.expected) == (reached, expected), finding
 
 
 @pytest.mark.parametrize(
@@ -279,8 +270,8 @@ def test_compiled_is_how_many_matrices_of_all_in_all_steps(look: Observation, re
     ],
 )
 def test_captured_is_how_many_steps_and_nothing_beside_them(look: Observation, reached: int, expected: int) -> None:
-    found = find("cuda_graphs", look)
-    assert (found.reached, found.expected) == (reached, expected), found
+    finding = find("cuda_graphs", look)
+    assert (finding.reached, finding.expected) == (reached, expected), finding
 
 
 OWN = {"own_code_files": 3, "compile_cold_s": 12.0}
@@ -315,18 +306,18 @@ BEFORE = OWN | WRITTEN | {"fx_cache_hits": 2, "cache_files_before": 40}
 def test_where_compiled_code_came_from_is_told_by_counts(
     counts: dict[str, Any], expected: str, reached: tuple[int, int] | None, words: str
 ) -> None:
-    found = find("compile_cache", seen(**counts))
-    assert found.effective == expected and words in found.proof
-    assert (found.reached, found.expected) == (reached or (None, None))
+    finding = find("compile_cache", seen(**counts))
+    assert finding.effective == expected and words in finding.proof
+    assert (finding.reached, finding.expected) == (reached or (None, None))
 
 
 # --- the script -----------------------------------------------------------------------------------
 
 
 def written(machine: Any, **choices: str) -> str:
-    found = settled(facts(LLAMA), choices, machine)
-    found.require_runnable()
-    return script(found, facts(LLAMA), Workload(prompt="Once"))
+    arm = settled(facts(LLAMA), choices, machine)
+    arm.require_runnable()
+    return script(arm, facts(LLAMA), WORK)
 
 
 def test_the_script_compiles_in_the_planned_mode_and_makes_a_cpu_do_it_too() -> None:
@@ -345,9 +336,9 @@ def test_the_script_keeps_compiled_code_where_the_plan_says() -> None:
     assert "TORCHINDUCTOR_CACHE_DIR" not in written(H200, compile="default")
     fresh = written(H200, compile="default", compile_cache="fresh")
     assert 'os.environ["TORCHINDUCTOR_CACHE_DIR"]' in fresh and "artefacts" not in fresh
-    kept = written(H200, compile="default", compile_cache="artefacts")
-    assert "load_cache_artifacts(artefacts" in kept and "save_cache_artifacts()" in kept
-    assert kept.index("load_cache_artifacts") < kept.index("from_config") < kept.index("save_cache_artifacts")
+    saved = written(H200, compile="default", compile_cache="artefacts")
+    assert "load_cache_artifacts(artefacts" in saved and "save_cache_artifacts()" in saved
+    assert saved.index("load_cache_artifacts") < saved.index("from_config") < saved.index("save_cache_artifacts")
 
 
 def test_why_a_graph_broke_is_told_in_one_short_line(monkeypatch: pytest.MonkeyPatch) -> None:

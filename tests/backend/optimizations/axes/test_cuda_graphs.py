@@ -24,8 +24,8 @@ LLAMA, MIXTURE, BERT = "random:Qwen3-0.6B", "random:gpt-oss-20b", "bert-base-unc
 
 def fixes(arm: str, model: str = LLAMA, machine: Any = H200) -> list[dict[str, str]]:
     """The fix of each refusal that the axis makes."""
-    found = check(parse_arm("m", arm), facts(model), machine, Workload(prompt="x")).blocked
-    return [verdict.fix for verdict in found if verdict.axis == "cuda_graphs"]
+    refusals = check(parse_arm("m", arm), facts(model), machine, Workload(prompt="x")).blocked
+    return [verdict.fix for verdict in refusals if verdict.axis == "cuda_graphs"]
 
 
 @pytest.mark.parametrize(
@@ -81,5 +81,5 @@ def test_the_pass_of_an_encoder_is_captured_by_itself(arm: str, expected: list[d
 def test_replays_count_and_single_products_are_against_them(replayed: int, single: int, expected: int) -> None:
     counts = counts_of({"counted_steps": 10.0, "manual_replays": float(replayed)})
     trace = Trace(Counter(), Counter(), Counter(), 4, Counter({"aten::addmm": single}))
-    found = find("cuda_graphs", Observation(None, None, settled(facts(BERT), AUTO, H200).plan, lambda: trace, counts))
-    assert (found.effective, found.reached, found.expected) == ("manual", replayed, expected)
+    finding = find("cuda_graphs", Observation(None, None, settled(facts(BERT), AUTO, H200).plan, lambda: trace, counts))
+    assert (finding.effective, finding.reached, finding.expected) == ("manual", replayed, expected)

@@ -52,21 +52,21 @@ def checked(machine: Machine, model: str = "pocket", batch_size: int = 1, **choi
 def test_auto_settles_for_what_was_measured_to_be_fast(
     machine: Machine, model: str, batch_size: int, choices: dict[str, str], dtype: str
 ) -> None:
-    found = checked(machine, model, batch_size, **choices)
-    assert found.planned["dtype"] == dtype
-    settled = [verdict for verdict in found.verdicts if verdict.axis == "dtype" and verdict.becomes]
+    arm = checked(machine, model, batch_size, **choices)
+    assert arm.planned["dtype"] == dtype
+    settled = [verdict for verdict in arm.verdicts if verdict.axis == "dtype" and verdict.becomes]
     moved = dtype != facts(model).dtype and not choices
     assert [verdict.level for verdict in settled] == ["note"] * moved
-    assert found.plan.load.dtype == ("float32" if moved else "auto")
+    assert arm.plan.load.dtype == ("float32" if moved else "auto")
 
 
 def test_the_note_names_the_measurement_and_memory_is_predicted_in_float32() -> None:
-    found = checked(SLOW)
-    (note,) = [verdict for verdict in found.verdicts if verdict.becomes]
+    arm = checked(SLOW)
+    (note,) = [verdict for verdict in arm.verdicts if verdict.becomes]
     assert note.reason.startswith(
         "auto -> float32: on this CPU, products of 8 MiB of bfloat16 weights took 2.14 times as long as in float32"
     )
-    assert found.memory == checked(SLOW, dtype="float32").memory != checked(SLOW, dtype="bfloat16").memory
+    assert arm.memory == checked(SLOW, dtype="float32").memory != checked(SLOW, dtype="bfloat16").memory
 
 
 def test_a_row_that_was_settled_is_verified_with_the_reason() -> None:
@@ -80,16 +80,16 @@ def test_biases_beside_packed_weights_may_be_in_float32(blocks: str, reached: in
     import torch
 
     experts, model = torch.nn.Module(), torch.nn.Module()
-    held = {"gate_up_proj_bias": torch.float32}
+    parameters = {"gate_up_proj_bias": torch.float32}
     if blocks == "a kernel's own":
         experts.gate_up_proj = object()
     else:
-        held["gate_up_proj_blocks"] = getattr(torch, blocks)
-    for name, dtype in held.items():
+        parameters["gate_up_proj_blocks"] = getattr(torch, blocks)
+    for name, dtype in parameters.items():
         experts.register_parameter(name, torch.nn.Parameter(torch.zeros(4, dtype=dtype), requires_grad=False))
     model.experts = experts
     model.head = torch.nn.Linear(64, 64, dtype=torch.bfloat16)
     model.norm = torch.nn.RMSNorm(64, dtype=torch.bfloat16)
-    found = find("dtype", Observation(model, None, Plan(LoadPlan(ModelSource("random")))))
-    assert (found.effective, found.reached) == ("bfloat16", reached)
-    assert found.expected == (5 if blocks == "bfloat16" else 3)
+    finding = find("dtype", Observation(model, None, Plan(LoadPlan(ModelSource("random")))))
+    assert (finding.effective, finding.reached) == ("bfloat16", reached)
+    assert finding.expected == (5 if blocks == "bfloat16" else 3)

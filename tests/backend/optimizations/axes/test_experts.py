@@ -28,26 +28,26 @@ WAYS = ("eager", "grouped_mm", "batched_mm")
 TOKENS = 4
 
 
-def generate(model: Any, tokens: int = TOKENS, **more: Any) -> torch.Tensor:
+def generate(model: Any, tokens: int = TOKENS, **keywords: Any) -> torch.Tensor:
     ids = torch.tensor([[5, 6, 7, 8, 9]])
     with torch.inference_mode():
         out: torch.Tensor = model.generate(
-            ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens, do_sample=False, **more
+            ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens, do_sample=False, **keywords
         )
     return out
 
 
-def seen(model: Any, asked: str | None = None, **more: Any) -> Observation:
+def seen(model: Any, planned: str | None = None, **keywords: Any) -> Observation:
     def make() -> int:
-        generate(model, **more)
+        generate(model, **keywords)
         return TOKENS
 
     once = functools.cache(lambda: trace(make, False))
-    return Observation(model, None, Plan(LoadPlan(ModelSource("random"), experts=asked)), trace=once)
+    return Observation(model, None, Plan(LoadPlan(ModelSource("random"), experts=planned)), trace=once)
 
 
-def claims(one: Observation) -> set[str]:
-    return claimed(AXIS, one)
+def claims(observation: Observation) -> set[str]:
+    return claimed(AXIS, observation)
 
 
 def said(name: str, model: Any, machine: Any = CPU, **choices: str) -> dict[str, str]:
@@ -129,7 +129,7 @@ def test_every_mixture_of_every_visible_pass_is_counted(
     """As profiles on a GPU look, where `generate` swaps and graphs hide operators."""
     model = tiny("gpt_oss")
     experts = model.model.layers[0].mlp.experts
-    copied = {tuple(one.shape): ops.get(COPY, 0) for one in (experts.gate_up_proj, experts.down_proj)}
+    copied = {tuple(weight.shape): ops.get(COPY, 0) for weight in (experts.gate_up_proj, experts.down_proj)}
     shapes: Counter[ShapedCall] = Counter({(COPY, (shape, ())): n for shape, n in copied.items()})
     graphs = Counter({"cudaGraphLaunch": 3} if replayed else {})
     made = Trace(Counter(ops), Counter(kernels), graphs, TOKENS, shapes=shapes)
@@ -157,7 +157,7 @@ def test_a_dense_model_has_nothing_to_choose_and_transformers_says_so_for_one_of
 def test_what_our_kernels_take_for_alike_is_stored_and_computed_alike(architecture: str) -> None:
     """Gate above up, rows of outputs, SiLU, no biases, nothing after an expert, in the experts of transformers."""
     names = vars(importlib.import_module(f"transformers.models.{architecture}.modeling_{architecture}"))
-    (kind,) = (one for name, one in names.items() if name.endswith("Experts") and hasattr(one, "_apply_gate"))
+    (kind,) = (known for name, known in names.items() if name.endswith("Experts") and hasattr(known, "_apply_gate"))
     with torch.device("meta"):
         made = kind(AutoConfig.for_model(architecture))
     assert kind._apply_gate is moe._default_apply_gate

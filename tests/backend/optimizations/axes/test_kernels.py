@@ -26,10 +26,10 @@ def said(name: str, model: str | ModelFacts, machine: Machine, **choices: str) -
     """Level -> reasons."""
     known = facts(model) if isinstance(model, str) else model
     every = {"cache": "dynamic", "compile": "off", "kernels": name} | choices
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for verdict in AXIS.verdicts(name, subject_of(known, machine, every)):
-        found[verdict.level] = " ".join([found.get(verdict.level, ""), verdict.reason])
-    return found
+        reasons[verdict.level] = " ".join([reasons.get(verdict.level, ""), verdict.reason])
+    return reasons
 
 
 @pytest.mark.parametrize("architecture", sorted(NO_NORMS))
@@ -51,8 +51,8 @@ OWN = {"cache": "static", "loop": "own"}
 def test_whole_layers_run_where_kernels_compute_the_experts_too(model: str, experts: str, whole: bool) -> None:
     machine = replace(H200, kernel_layers=("DecoderLayer", "RMSNorm"))
     dense = {"quantization": "mxfp4-dequantized"} if model == OSS else {}
-    found = said("local", model, machine, **OWN, projections="fused", experts=experts, **dense)
-    assert ("whole decoder layers" in found.get("note", "")) is whole
+    reasons = said("local", model, machine, **OWN, projections="fused", experts=experts, **dense)
+    assert ("whole decoder layers" in reasons.get("note", "")) is whole
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_layers_are_named_where_the_worker_offers_them(
         "RotaryEmbedding",
         "TypedRotaryEmbedding",
     )
-    known, plain = replace(facts(LLAMA), architecture=architecture), {"quantization": "none", "experts": "auto"}
+    known, defaults = replace(facts(LLAMA), architecture=architecture), {"quantization": "none", "experts": "auto"}
     machine = replace(H200, kernel_layers=names)
-    subject = subject_of(known, machine, OWN | plain | {"kernels": "local", "projections": "separate"} | choices)
+    subject = subject_of(known, machine, OWN | defaults | {"kernels": "local", "projections": "separate"} | choices)
     assert {name for name in names if may_replace(name, subject)} == offered
 
 
@@ -135,7 +135,7 @@ def test_a_script_stores_matrices_by_rows_where_the_worker_does(rows: bool) -> N
     AXIS.write(script, planned(kernels="local", kernels_path=str(kernel_packages.BUNDLED), kernels_rows=rows))
     model = build("gpt2")
     exec("\n".join([preamble(script), *script.patch]), {"model": model, "DEVICE": "cpu"})
-    assert all(one.weight.is_contiguous() is not rows for one in model.modules() if type(one) is Conv1D)
+    assert all(module.weight.is_contiguous() is not rows for module in model.modules() if type(module) is Conv1D)
     assert torch.isfinite(model(torch.tensor([[5, 6]])).logits).all()
 
 

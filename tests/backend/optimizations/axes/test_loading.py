@@ -40,15 +40,15 @@ def test_matrices_that_will_be_fused_are_not_put_into_one_block(
     config = make_config(model, {"projections": projections, "loading": loading})
     checked = check(config, facts(model), machine, Workload("Once"))
     assert checked.plan.load.reserves is reserves
-    assert any(one.axis == "loading" and "piecemeal" in one.reason for one in checked.verdicts) is said
+    assert any(verdict.axis == "loading" and "piecemeal" in verdict.reason for verdict in checked.verdicts) is said
 
 
 def test_of_fused_matrices_the_proof_wants_no_block() -> None:
     fused = msgspec.structs.replace(plan(), load=msgspec.structs.replace(plan().load, projections="fused"))
-    found = find(
+    finding = find(
         "loading", Observation(None, None, fused, counts=counts_of({"load_warmup_bytes": 0, "load_moved_bytes": 0}))
     )
-    assert found.effective == "device_map" and "once matrices are fused" in found.proof
+    assert finding.effective == "device_map" and "once matrices are fused" in finding.proof
     script = Script(load={"device_map": "DEVICE"})
     AXIS.write(script, fused)
     assert any("caching_allocator_warmup" in line for line in script.prepare)

@@ -131,24 +131,24 @@ def test_a_script_runs_the_workers_own_loop(compile_mode: str | None, graphs: An
         return
     for architecture in ("olmo3", "falcon_h1"):
         names["model"] = model = tiny(architecture)
-        asked = prompt(5)
+        request = prompt(5)
         made, cache = eval(script.loop, names), eval(script.cache, names)
         with torch.no_grad():
             for _ in range(2):
-                assert torch.equal(made.generate(asked.ids, asked.mask, cache, NEW, Told()), greedy(model, asked))
+                assert torch.equal(made.generate(request.ids, request.mask, cache, NEW, Told()), greedy(model, request))
 
 
 def test_a_script_makes_the_cache_in_8_bits_and_reads_the_same_text_from_it() -> None:
     script = Script()
     AXIS.write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC_FP8, loop="own")))
-    model, asked = tiny("llama"), prompt(9)
+    model, request = tiny("llama"), prompt(9)
     names: dict[str, Any] = {"model": model, "pad": 0, "eos": [], "MAX_LENGTH": 9 + NEW}
     exec(preamble(script), names)
     made, cache = eval(script.loop, names), eval(script.cache, names)
     with torch.no_grad():
-        found = made.generate(asked.ids, asked.mask, cache, NEW, Told())
+        ids = made.generate(request.ids, request.mask, cache, NEW, Told())
     assert [type(layer).__name__ for layer in cache.layers] == ["StaticFp8SlotLayer"] * len(cache.layers)
-    assert torch.equal(found, own(model, asked, cache=StaticSlotCache(model.config, 9 + NEW, eight_bits=True)))
+    assert torch.equal(ids, own(model, request, cache=StaticSlotCache(model.config, 9 + NEW, eight_bits=True)))
 
 
 # --- what really happens --------------------------------------------------------------------------
@@ -184,11 +184,11 @@ def test_steps_of_the_run_and_of_the_profile_are_counted_beside_a_prefill_each(
 ) -> None:
     plan = check(make_config("pocket", OWN), facts(), CPU, Workload(prompt="x")).plan
     trace = Trace(Counter({LOOP_NAME: 1, STEP_NAME: traced}), Counter(), Counter(), steps)
-    found = find(
+    finding = find(
         "loop", Observation(object(), None, plan, lambda: trace, counts_of({"own_steps": own, "passes": passes}))
     )
-    assert (found.effective, found.reached, found.expected) == ("own", reached, passes - 1 + steps - 1)
-    assert found.proof.startswith(f"a prefill and {own} steps of the custom decode loop in a run of {passes} passes")
+    assert (finding.effective, finding.reached, finding.expected) == ("own", reached, passes - 1 + steps - 1)
+    assert finding.proof.startswith(f"a prefill and {own} steps of the custom decode loop in a run of {passes} passes")
 
 
 @pytest.mark.parametrize(("passes", "reached", "expected"), [(1, 1, 1), (5, 5, 5), (0, 0, 1)])

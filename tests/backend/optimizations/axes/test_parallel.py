@@ -33,8 +33,8 @@ THREE_HOSTS = replace(CPU, hosts=3)
 
 def refusal(model: str, machine: Machine, **choices: str) -> tuple[str, dict[str, str]]:
     """The first reason, and its fix; "" where the arm can run."""
-    found = check(make_config(model, choices), resolve(model), machine, Workload(prompt="Once")).blocked
-    return (found[0].reason, found[0].fix) if found else ("", {})
+    blocked = check(make_config(model, choices), resolve(model), machine, Workload(prompt="Once")).blocked
+    return (blocked[0].reason, blocked[0].fix) if blocked else ("", {})
 
 
 @pytest.mark.parametrize(("choice", "ranks"), [("off", 1), ("tensor-2", 2), ("expert-4", 4), ("device-map-4", 1)])
@@ -72,7 +72,7 @@ def test_the_devices_of_all_machines_count_and_each_needs_memory_for_its_own_ran
     assert refusal("random:Qwen3-0.6B", CPU, parallel="tensor-4")[0]
     assert refusal("random:Qwen3-0.6B", two, parallel="tensor-4") == ("", {})
     config = make_config("pocket", {"parallel": "tensor-2"})
-    alone, shared = (check(config, resolve("pocket"), one, Workload(prompt="Once")) for one in (CPU, two))
+    alone, shared = (check(config, resolve("pocket"), machine, Workload(prompt="Once")) for machine in (CPU, two))
     assert (alone.plan.load.parallel.hosts, shared.plan.load.parallel.hosts) == (1, 2)
     assert alone.needed_bytes == 2 * shared.needed_bytes
 
@@ -97,8 +97,8 @@ def test_what_is_untried_across_ranks_is_refused_and_said_to_be_untried(
 @pytest.mark.parametrize("choice", ["mxfp4", "mxfp4-dequantized"])
 def test_a_model_that_has_no_mxfp4_is_refused_that_alone(choice: str) -> None:
     arm = make_config("random:Qwen3-0.6B", {"quantization": choice, "parallel": "tensor-2"})
-    found = check(arm, facts("random:Qwen3-0.6B"), EIGHT, Workload(prompt="Once"))
-    assert {verdict.axis for verdict in found.blocked} == {"quantization"}
+    checked = check(arm, facts("random:Qwen3-0.6B"), EIGHT, Workload(prompt="Once"))
+    assert {verdict.axis for verdict in checked.blocked} == {"quantization"}
 
 
 @pytest.mark.parametrize("choice", ["expert-4", "tensor-4"])
@@ -115,10 +115,10 @@ def test_our_kernels_for_experts_are_refused_across_ranks_of_mixtures_other_than
 def test_ranks_compute_mxfp4_by_kernels_of_ours_each_with_its_part_of_the_weights(choice: str) -> None:
     """Beside another choice of `experts`, which leaves MXFP4 to the Hub's, they are refused."""
     model, ranks = facts("gpt-oss-20b"), int(choice[-1])
-    found = check(make_config("gpt-oss-20b", {"parallel": choice}), model, EIGHT, Workload(prompt="Once"))
-    assert not found.blocked and found.plan.load.experts == "triton" and found.plan.load.quantization == "none"
-    assert found.memory.weights == weight_bytes(shard(model, ranks, ranks if "expert" in choice else 1))
-    assert weight_bytes(model) < ranks * found.memory.weights < 1.01 * weight_bytes(model)
+    checked = check(make_config("gpt-oss-20b", {"parallel": choice}), model, EIGHT, Workload(prompt="Once"))
+    assert not checked.blocked and checked.plan.load.experts == "triton" and checked.plan.load.quantization == "none"
+    assert checked.memory.weights == weight_bytes(shard(model, ranks, ranks if "expert" in choice else 1))
+    assert weight_bytes(model) < ranks * checked.memory.weights < 1.01 * weight_bytes(model)
     assert refusal("gpt-oss-20b", EIGHT, parallel=choice, experts="batched_mm")[1] == {"experts": "triton"}
     fused = {"parallel": choice, "projections": "fused", "loop": "own", "cache": "static"}
     assert not refusal("random:gpt-oss-20b", EIGHT, experts="triton", **fused)[0]
@@ -151,25 +151,25 @@ def test_each_kind_of_exchange_is_counted(
     )
     monkeypatch.setattr(parallel, "_split_matrices", lambda model: parallel._SplitMatrices(10, 1, 2))
     trace = Trace(Counter(), Counter(), Counter(), 2, collectives=Counter(seen))
-    found = find(
+    finding = find(
         "parallel", Observation(None, None, plan, lambda: trace, RunCounts(), gather=lambda mine: [mine, mine])
     )
-    assert (found.effective, found.expected) == ("tensor-2", 2 * 10 + passes * 19)
-    assert found.expected is not None and found.reached == found.expected - missing
+    assert (finding.effective, finding.expected) == ("tensor-2", 2 * 10 + passes * 19)
+    assert finding.expected is not None and finding.reached == finding.expected - missing
 
 
 def test_each_rank_is_predicted_alone_and_a_cpu_has_to_hold_all_of_them() -> None:
-    one, two = (
+    alone, shared = (
         check(make_config("pocket", {"parallel": choice}), facts("pocket"), CPU, Workload(prompt="Once"))
         for choice in ("off", "tensor-2")
     )
-    assert two.memory.weights == weight_bytes(shard(facts("pocket"), 2)) < 0.51 * one.memory.weights
-    assert two.needed_bytes == 2 * two.memory.total and one.needed_bytes == one.memory.total
+    assert shared.memory.weights == weight_bytes(shard(facts("pocket"), 2)) < 0.51 * alone.memory.weights
+    assert shared.needed_bytes == 2 * shared.memory.total and alone.needed_bytes == alone.memory.total
     gpu = check(
         make_config("random:Qwen3-0.6B", {"parallel": "tensor-2"}), facts("random:Qwen3-0.6B"), EIGHT, Workload("Once")
     )
     assert gpu.needed_bytes == gpu.memory.total
-    tight = replace(CPU, free_bytes=round(1.5 * two.memory.total))
+    tight = replace(CPU, free_bytes=round(1.5 * shared.memory.total))
     refused = check(make_config("pocket", {"parallel": "tensor-2"}), facts("pocket"), tight, Workload(prompt="Once"))
     assert "are free" in refused.blocked[-1].reason
 
@@ -228,9 +228,9 @@ def test_a_script_puts_plain_parts_where_something_is_replaced(load: dict[str, A
 
 @pytest.mark.parametrize(("hosts", "whose"), [(1, "this CPU's cores"), (2, "the machines' cores")])
 def test_without_a_gpu_a_note_says_whose_cores_are_shared(hosts: int, whose: str) -> None:
-    asked, model = make_config("random:Qwen3-0.6B", {"parallel": "tensor-2"}), resolve("random:Qwen3-0.6B")
-    found = check(asked, model, replace(MORE_CORES, hosts=hosts), Workload(prompt="a"))
-    assert any(f"processes share {whose} and exchange through gloo" in note.reason for note in found.verdicts)
+    config, model = make_config("random:Qwen3-0.6B", {"parallel": "tensor-2"}), resolve("random:Qwen3-0.6B")
+    checked = check(config, model, replace(MORE_CORES, hosts=hosts), Workload(prompt="a"))
+    assert any(f"processes share {whose} and exchange through gloo" in note.reason for note in checked.verdicts)
 
 
 @pytest.mark.parametrize(("device", "placed"), [("cuda", True), ("cpu", False)])

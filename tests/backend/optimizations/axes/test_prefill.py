@@ -10,12 +10,15 @@ from transformers import DynamicCache, GenerationConfig, StaticCache
 
 from tests.support.machines import CPU, EIGHT, H200, facts, settled
 from tests.support.tiny_models import CONFIGS, tiny
+from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.palette import palette
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import counts_of
 from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import subject_of
+from tokendyno.backend.optimizations import defaults, subject_of
 from tokendyno.backend.optimizations.axes.prefill import AXIS, SIZES
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.worker.compiler.ledger import restoring_recompile_limit
@@ -54,8 +57,6 @@ OWN = {"loop": "own", "cache": "static"}
 def test_what_cannot_be_read_in_chunks_is_refused(
     choice: str, model: str, machine: Machine, choices: dict[str, str], blocked: list[dict[str, str]]
 ) -> None:
-    from tokendyno.backend.optimizations import defaults
-
     verdicts = AXIS.verdicts(choice, subject_of(facts(model), machine, defaults() | choices))
     assert [v.fix for v in verdicts if v.level == "blocked"] == blocked
 
@@ -79,22 +80,18 @@ def test_a_compiled_pass_is_captured_where_the_step_is(choices: dict[str, str], 
 
 
 def test_an_encoder_has_no_prompt_to_be_cut() -> None:
-    from tokendyno.backend.arms.check import check
-    from tokendyno.backend.arms.parse import make_config
-    from tokendyno.backend.config import Workload
-
-    found = check(make_config("m", {"prefill": "chunks-512"}), facts("random:bert-base-uncased"), CPU, Workload("x"))
-    assert [v.fix for v in found.blocked] == [{"prefill": "whole"}]
+    checked = check(make_config("m", {"prefill": "chunks-512"}), facts("random:bert-base-uncased"), CPU, Workload("x"))
+    assert [v.fix for v in checked.blocked] == [{"prefill": "whole"}]
 
 
 @pytest.mark.parametrize("words", ["less memory", "long prompts", "chunked prefill"])
 def test_it_is_found_by_what_it_is_for(words: str) -> None:
-    entries = [one for one in palette(facts("random:Llama-3-8B"), H200) if one.axis == "Prefill"]
-    entries = [one for one in entries if "chunks" in one.title]
+    entries = [entry for entry in palette(facts("random:Llama-3-8B"), H200) if entry.axis == "Prefill"]
+    entries = [entry for entry in entries if "chunks" in entry.title]
     assert len(entries) == len(CHUNKS)
-    for one in entries:
-        assert one.state == "runs"
-        assert words in f"{one.group} {one.title} {one.summary} {one.words}".lower()
+    for entry in entries:
+        assert entry.state == "runs"
+        assert words in f"{entry.group} {entry.title} {entry.summary} {entry.words}".lower()
 
 
 # --- the text stays ---------------------------------------------------------------------------------------------------
@@ -178,10 +175,10 @@ REPLAYED = NONE_BY_HAND | {"prompt_replays": 1}
 def test_passes_are_held_against_the_plan(
     choice: str, changed: dict[str, float], status: str, of: tuple[int, int] | None
 ) -> None:
-    found = row(choice, **GOOD | changed)
-    assert found.status == status, found
+    evidence = row(choice, **GOOD | changed)
+    assert evidence.status == status, evidence
     if of is not None:
-        assert (found.finding.reached, found.finding.expected) == of
+        assert (evidence.finding.reached, evidence.finding.expected) == of
 
 
 @pytest.mark.parametrize(("choice", "fits"), [("chunks-512", True), ("whole", False)])
@@ -195,6 +192,6 @@ def test_products_before_the_first_token_of_a_profile_were_in_no_pass_that_was_m
     plan = Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC))
     trace = Trace(Counter(), Counter(), Counter(), 4, read=Counter({"aten::mm": 7, "aten::argmax": 1}))
     counts = counts_of(GOOD | {"captured": REPLAYED, "compiled": COMPILED}[choice])
-    found = find("prefill", Observation(SimpleNamespace(), None, plan, lambda: trace, counts))
-    assert found.effective == choice and found.expected is not None and found.reached == found.expected - 7
-    assert "7 products of matrices launched one by one" in found.proof
+    finding = find("prefill", Observation(SimpleNamespace(), None, plan, lambda: trace, counts))
+    assert finding.effective == choice and finding.expected is not None and finding.reached == finding.expected - 7
+    assert "7 products of matrices launched one by one" in finding.proof

@@ -53,25 +53,25 @@ def test_every_group_is_counted(architecture: str) -> None:
     model = build(architecture)
     assert traced(model).effective == "separate"
     fuse(model)
-    found = traced(model)
+    finding = traced(model)
     if architecture == "gpt2":
-        assert found.effective == "separate"
-        asked = Plan(LoadPlan(ModelSource("random"), projections="fused"))
-        row = find("projections", Observation(model, None, asked))
+        assert finding.effective == "separate"
+        plan = Plan(LoadPlan(ModelSource("random"), projections="fused"))
+        row = find("projections", Observation(model, None, plan))
         assert (row.effective, row.outcome) == ("fused", "not_applicable") and "named like those of Llama" in row.proof
         return
     groups = 4 if architecture == "gpt_oss" else 8  # of 4 layers; gpt-oss has experts in the place of gate and up
-    assert (found.effective, found.reached, found.expected) == ("fused", groups, groups)
+    assert (finding.effective, finding.reached, finding.expected) == ("fused", groups, groups)
 
 
 def test_a_half_fused_model_is_counted_as_half() -> None:
     model = build("llama")
-    kept = model.model.layers[0].self_attn
+    attention = model.model.layers[0].self_attn
     model.model.layers[0].self_attn = None
     fuse(model)
-    model.model.layers[0].self_attn = kept
-    found = traced(model)
-    assert (found.effective, found.reached, found.expected) == ("fused", 7, 8)
+    model.model.layers[0].self_attn = attention
+    finding = traced(model)
+    assert (finding.effective, finding.reached, finding.expected) == ("fused", 7, 8)
 
 
 def test_a_matrix_of_the_same_size_beside_them_does_not_stand_in_for_one() -> None:
@@ -92,8 +92,8 @@ def test_one_of_the_same_size_whose_steps_are_hidden_is_seen_with_the_prompt_alo
     with torch.inference_mode():
         read = trace(lambda: int(model(torch.tensor([[5, 6, 7]])) is not None), False)
     run = replace(read, steps=4, ops=read.ops + Counter({"tokendyno_matvec::linear": 9}))
-    found = find("projections", Observation(model, None, PLAN, lambda: run))
-    assert (found.reached, found.expected) == (groups, groups), found.proof
+    finding = find("projections", Observation(model, None, PLAN, lambda: run))
+    assert (finding.reached, finding.expected) == (groups, groups), finding.proof
 
 
 def test_a_router_of_the_same_size_as_a_part_is_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,27 +101,27 @@ def test_a_router_of_the_same_size_as_a_part_is_not_taken_for_one(monkeypatch: p
     monkeypatch.setitem(CONFIGS, "gpt_oss", CONFIGS["gpt_oss"] | {"num_local_experts": 2 * 8})
     model = build("gpt_oss")
     fuse(model)
-    found = traced(model)
-    assert (found.effective, found.reached, found.expected) == ("fused", 4, 4)
+    finding = traced(model)
+    assert (finding.effective, finding.reached, finding.expected) == ("fused", 4, 4)
 
 
 def apart(fused: Any, x: Any) -> Any:
     """What a fused matrix computes, in a product for each part."""
     whole = fused.whole.weight
     whole = whole if type(whole) is torch.nn.Parameter else whole.dequantize()
-    first, *others = (torch.nn.functional.linear(x, part) for part in whole.split(fused.sizes))
-    fused.later[:] = [(x, part) for part in reversed(others)]
+    first, *rest = (torch.nn.functional.linear(x, part) for part in whole.split(fused.sizes))
+    fused.later[:] = [(x, part) for part in reversed(rest)]
     return first
 
 
 def test_fused_text_is_the_separate_one(workers: dict[str, Any]) -> None:  # noqa: F811
-    told = []
+    texts = []
     for choice in ("separate", "fused"):
         _, worker = run(workers, "pocket", length=40, projections=choice)
         assert found(worker)["projections"].effective == choice
         finished = next(e for e in worker.events if isinstance(e, Finished))
-        told.append(finished.text)
-    assert told[0] == told[1]
+        texts.append(finished.text)
+    assert texts[0] == texts[1]
 
 
 def test_a_script_fuses_with_the_workers_own_function() -> None:
@@ -149,8 +149,8 @@ def test_what_no_text_passes_through_is_not_fused(architecture: str, groups: int
         model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**tiny_config(architecture)))
     assert shared_inputs(model, torch.nn.Linear) == groups
     assert fuse(model) == groups
-    found = find("projections", Observation(model, None, Plan(LoadPlan(ModelSource("random"), projections="fused"))))
-    assert found.expected == groups if groups else found.outcome == "not_applicable"
+    finding = find("projections", Observation(model, None, Plan(LoadPlan(ModelSource("random"), projections="fused"))))
+    assert finding.expected == groups if groups else finding.outcome == "not_applicable"
     counted = replace(facts("random:gpt2"), architecture=architecture, shared_inputs=groups)
     assert AXIS.matters(counted) is bool(groups)
     assert bool(settled(counted, {"projections": "fused"}, H200).blocked) is not bool(groups)
@@ -181,9 +181,9 @@ def test_a_fused_matrix_that_no_pass_multiplied_with_was_not_reached() -> None:
     model = build("llama")
     fuse(model)
     silent = Trace(Counter({"aten::mm": 99}), Counter(), Counter(), 3)
-    found = find("projections", Observation(model, None, PLAN, lambda: silent))
-    assert (found.effective, found.reached, found.expected) == ("fused", 0, 8 * 3)
-    assert "packed" not in found.proof
+    finding = find("projections", Observation(model, None, PLAN, lambda: silent))
+    assert (finding.effective, finding.reached, finding.expected) == ("fused", 0, 8 * 3)
+    assert "packed" not in finding.proof
 
 
 class PackedParameter(torch.nn.Parameter):  # type: ignore[misc]
@@ -202,8 +202,8 @@ def test_packed_matrices_whose_products_show_no_shape_are_counted_in_the_model()
     fuse(model)
     assert pack(model) == 8
     silent = Trace(Counter({"aten::mm": 99}), Counter(), Counter(), 3)
-    found = find("projections", Observation(model, None, PLAN, lambda: silent))
-    assert (found.reached, found.expected) == (8, 8) and "do not show their shapes" in found.proof
+    finding = find("projections", Observation(model, None, PLAN, lambda: silent))
+    assert (finding.reached, finding.expected) == (8, 8) and "do not show their shapes" in finding.proof
     shown = traced(model)
     assert (shown.reached, shown.expected) == (8, 8) and "do not show their shapes" not in shown.proof
     model.model.layers[1].self_attn.q_proj.forward = lambda x: apart(model.model.layers[1].self_attn.q_proj, x)
@@ -222,10 +222,10 @@ def test_parts_that_a_prompt_was_multiplied_with_are_against_it_where_steps_are_
     rows[32] = 4  # products of four layers' outputs, as many rows as a part has
     calls: Counter[ShapedCall] = Counter({("aten::mm", ((5, 32), (32, out))): n for out, n in rows.items() if n})
     hidden = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3}), 1, shapes=calls)
-    found = find("projections", Observation(model, None, PLAN, lambda: hidden))
-    assert (found.effective, found.reached, found.expected) == ("fused", reached, None if reached is None else 8)
-    assert found.proof.endswith("; decode steps ran in replayed CUDA graphs")
-    assert (f", {apart} with a part of one" in found.proof) is bool(apart)
+    finding = find("projections", Observation(model, None, PLAN, lambda: hidden))
+    assert (finding.effective, finding.reached, finding.expected) == ("fused", reached, None if reached is None else 8)
+    assert finding.proof.endswith("; decode steps ran in replayed CUDA graphs")
+    assert (f", {apart} with a part of one" in finding.proof) is bool(apart)
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -241,4 +241,4 @@ def test_an_expert_as_large_as_a_part_is_no_part(wide: bool) -> None:
         experts.down_proj = torch.nn.Parameter(torch.zeros(2, columns, rows))
     hidden = Trace(Counter(), Counter(), Counter(), 2, shapes=calls)
     seen = Observation(model, None, PLAN, lambda: hidden)
-    assert (products(seen, [one.whole for one in joined], parts=True) > 0) is not wide
+    assert (products(seen, [fused.whole for fused in joined], parts=True) > 0) is not wide

@@ -1,4 +1,4 @@
-"""Rounded lengths: which they are, that the text stays, and that the choice is known by what the model was given."""
+"""Rounded lengths: that the text stays, and that the choice is known by what the model was given."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -15,34 +15,12 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.shapes import AXIS
 from tokendyno.backend.plan import GeneratePlan, LoadPlan, Plan, ShapesKind
-from tokendyno.backend.predict.lengths import cache_places, rounded
+from tokendyno.backend.predict.lengths import cache_places
 from tokendyno.backend.worker.prompt.prompt import Prompt, pad, padding_counts
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.witness import find
 
 KINDS: tuple[ShapesKind, ...] = ("exact", "padded", "buckets", "dynamic")
-
-
-@pytest.mark.parametrize(
-    ("tokens", "padded", "bucket"),
-    [
-        (1, 512, 64),
-        (64, 512, 64),
-        (65, 512, 128),
-        (300, 512, 512),
-        (512, 512, 512),
-        (513, 1024, 1024),
-        (1024, 1024, 1024),
-        (1025, 1536, 2048),
-        (2048, 2048, 2048),
-        (100_000, 100_352, 100_352),
-    ],
-)
-def test_lengths_are_rounded_up_and_stay_when_they_are_round(tokens: int, padded: int, bucket: int) -> None:
-    assert [rounded(kind, tokens) for kind in KINDS] == [tokens, padded, bucket, tokens]
-    for kind in KINDS:
-        assert rounded(kind, rounded(kind, tokens)) == rounded(kind, tokens)
-        assert cache_places(kind, tokens, 9) >= rounded(kind, tokens) + 9
 
 
 def levels(
@@ -100,12 +78,12 @@ def text(architecture: str, given: Prompt, cache: Any, attention: str | None = N
 @pytest.mark.parametrize("architecture", CONFIGS)
 def test_greedy_text_after_padding_is_that_without(architecture: str) -> None:
     """At once past the window (8 tokens), and with a cache of another length."""
-    config, plain = tiny(architecture).config, prompt(11, 2)
-    padded = pad(plain, "buckets", 0)
+    config, unpadded = tiny(architecture).config, prompt(11, 2)
+    padded = pad(unpadded, "buckets", 0)
     assert (padded.tokens, int(padded.mask.sum())) == (64, 22)
     places = cache_places("buckets", 11, 20)
     assert places == 128
-    expected = text(architecture, plain, DynamicCache(config=config))
+    expected = text(architecture, unpadded, DynamicCache(config=config))
     for cache in (DynamicCache(config=config), StaticCache(config, places)):
         assert torch.equal(text(architecture, padded, cache), expected)
 

@@ -33,13 +33,13 @@ PLAN = Plan(LoadPlan(ModelSource("random")), GeneratePlan(prompt_lookup=LOOKUP_T
 
 def test_the_table_of_stateful_architectures_is_what_the_classes_of_transformers_say() -> None:
     folder = Path(transformers.__file__).parent / "models"
-    found = set()
+    stateful = set()
     for architecture in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         module = model_type_to_module_name(architecture)
         source = folder / module / f"modeling_{module}.py"
         if source.is_file() and "_is_stateful = True" in source.read_text():
-            found.add(architecture)
-    assert found == STATEFUL
+            stateful.add(architecture)
+    assert stateful == STATEFUL
 
 
 def generate(architecture: str, kind: str = "dynamic", tokens: int | None = LOOKUP_TOKENS, batch: int = 1) -> Any:
@@ -117,15 +117,15 @@ def test_a_text_that_offers_nothing_to_propose_or_to_accept_is_no_fault(
     drafts: int, accepted: int, due: tuple[int, int] | None, outcome: str
 ) -> None:
     expected, taken = due or (None, 0)
-    found = Drafts(
+    counts = Drafts(
         lookups=8, steps=8, draft_tokens=drafts, accepted_tokens=accepted, due_drafts=expected, due_accepted=taken
     )
-    assert find("speculation", seen(RunCounts(drafts=found))).outcome == outcome
+    assert find("speculation", seen(RunCounts(drafts=counts))).outcome == outcome
 
 
 @pytest.mark.parametrize(("drafts", "due", "fewer"), [(20, None, 0), (20, 20, 0), (20, 19, 0), (20, 25, 5), (0, 25, 0)])
 def test_drafts_that_were_to_be_found_and_not_proposed_are_against_it(drafts: int, due: int | None, fewer: int) -> None:
     drafted = Drafts(lookups=8, steps=8, draft_tokens=drafts, accepted_tokens=4, due_drafts=due)
-    found = find("speculation", seen(RunCounts(drafts=drafted)))
-    assert (found.reached, found.expected) == (8, 8 + fewer)
-    assert (f"; {fewer} more were to be found in the text" in found.proof) is bool(fewer)
+    finding = find("speculation", seen(RunCounts(drafts=drafted)))
+    assert (finding.reached, finding.expected) == (8, 8 + fewer)
+    assert (f"; {fewer} more were to be found in the text" in finding.proof) is bool(fewer)

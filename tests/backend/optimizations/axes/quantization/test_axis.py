@@ -1,6 +1,6 @@
 """What packing asks for: every rule as a table, and held against what transformers really does on this machine."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,6 @@ from tests.support.quantization import NF4, PACKED, judge, llama, packed_kinds
 from tokendyno.backend import hardware
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.optimizations.axes.quantization.axis import AXIS, COMPUTE_DTYPE, quantization_config, values_text
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
@@ -54,15 +53,10 @@ needs_avx512_bf16 = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def knows_bf16() -> Iterator[bool]:
+def test_the_cpu_is_read_as_bitsandbytes_reads_it() -> None:
     from bitsandbytes.functional import has_avx512bf16
 
-    yield bool(has_avx512bf16())
-
-
-def test_the_cpu_is_read_as_bitsandbytes_reads_it(knows_bf16: bool) -> None:
-    assert hardware.detect().avx512_bf16 == knows_bf16
+    assert hardware.detect().avx512_bf16 == bool(has_avx512bf16())
 
 
 @needs_avx512_bf16
@@ -122,9 +116,6 @@ def test_a_script_loads_where_and_as_the_plan_says(
     assert ("cast_experts(model)" in script.patch) is casts
 
 
-"""The first two of the 16 values (bitsandbytes 0.50: functional.get_4bit_type)."""
-
-
 @pytest.mark.parametrize(("choice", "packed"), [("none", 0), ("bnb-nf4", 28 * 7)])
 def test_the_plan_counts_the_matrices_that_will_be_packed(choice: str, packed: int) -> None:
     assert judge(facts("random:Qwen3-0.6B"), quantization=choice).plan.load.packed == packed
@@ -177,7 +168,7 @@ def test_values_are_those_of_the_library_given_or_not(name: str) -> None:
 
 
 def test_every_choice_has_its_settings() -> None:
-    assert list(SETTINGS) == [one.name for axis in all_axes() if axis.name == "quantization" for one in axis.choices]
+    assert list(SETTINGS) == [choice.name for choice in AXIS.choices]
 
 
 def test_a_gguf_file_is_dequantized_whatever_kernels_the_hub_has() -> None:

@@ -62,9 +62,9 @@ def test_a_missing_package_is_named_with_its_install_line_and_stops_only_its_own
 def test_what_each_needs(
     machine: Machine, choices: dict[str, str], model: str, level: str, fix: dict[str, str]
 ) -> None:
-    found = of(judge(model, machine, **choices))
-    assert {v.level for v in found} == ({level} if level else set()), found
-    assert not level or found[0].fix == fix
+    verdicts = of(judge(model, machine, **choices))
+    assert {v.level for v in verdicts} == ({level} if level else set()), verdicts
+    assert not level or verdicts[0].fix == fix
 
 
 @pytest.mark.parametrize("avx512_bf16", [True, False])
@@ -130,12 +130,12 @@ def test_a_packed_checkpoint_stays_packed_where_its_kernels_run(
     choice: str, machine: Machine, choices: dict[str, str], says: str
 ) -> None:
     checked = judge(PACKED, machine, quantization=choice, **choices)
-    found = of(checked, "fallback")
-    assert [says in verdict.reason for verdict in found] == ([True] if says else [])
+    fallbacks = of(checked, "fallback")
+    assert [says in verdict.reason for verdict in fallbacks] == ([True] if says else [])
     assert checked.requested["quantization"] == choice
     assert checked.planned["quantization"] == ("mxfp4-dequantized" if says else "mxfp4")
     assert checked.plan.load.quantization == ("mxfp4-dequantized" if says else "none")
-    assert all(verdict.fix == {"quantization": "mxfp4-dequantized"} for verdict in found)
+    assert all(verdict.fix == {"quantization": "mxfp4-dequantized"} for verdict in fallbacks)
     settled = judge(PACKED, machine, quantization="mxfp4-dequantized", **choices)
     assert (of(settled) == [] and settled.memory.weights == checked.memory.weights) or not says
 
@@ -148,8 +148,8 @@ def test_our_kernels_stand_in_where_the_hubs_cannot_be_had(choice: str) -> None:
     assert checked.plan.load.experts == "triton"
     (note,) = of(checked)
     assert note.level == "note" and "experts=triton" in note.reason
-    asked = judge(PACKED, offline, quantization=choice, experts="triton")
-    assert of(asked) == [] and asked.plan == checked.plan
+    requested = judge(PACKED, offline, quantization=choice, experts="triton")
+    assert of(requested) == [] and requested.plan == checked.plan
     assert judge(PACKED, H200, quantization=choice).plan.load.experts is None, "the Hub's come first where they can"
     assert judge(PACKED, H200, quantization=choice, experts="triton").plan == checked.plan
 
