@@ -169,16 +169,21 @@ _DEQUANTIZES = note(
 )
 
 
+_CAPPED_OR_NORMED_WHOLE = ("gemma2", "olmo2", "olmo3", "olmoe")
+
+
 def _reads_fp8(s: Subject) -> bool:
     """Whether the attention of kernels=local reads keys and values in 8 bits."""
     heads = s.facts.head_dim in (32, 64, 128) and s.facts.heads < 16 * s.facts.kv_heads
+    heads = heads and s.facts.architecture not in _CAPPED_OR_NORMED_WHOLE
     return s.machine.capability >= (8, 9) and half_precision(s) and heads
 
 
 _NOT_READ = blocked(
     lambda s: s.choices["kernels"] == "local" and s.decoder and s.cuda and not _reads_fp8(s),
     "The attention of kernels=local reads 8 bits from compute capability 8.9 on, in models of 16 bits with "
-    "heads of 32, 64 or 128 numbers and fewer than 16 queries for each KV head.",
+    "heads of 32, 64 or 128 numbers and fewer than 16 queries for each KV head. It has no soft cap (Gemma 2), and no "
+    "norm over the queries of all heads (OLMo).",
     "presets/kernels/matvec: attention_fp8.reads",
     fix=(("cache", "static"),),
 )

@@ -129,6 +129,13 @@ def test_kernels_read_8_bits_in_heads_of_a_power_of_two(head_dim: int, reads: bo
     assert any("reads 8 bits" in verdict.reason for verdict in settled(model, arm, H200).blocked) is not reads
 
 
+@pytest.mark.parametrize(("model", "reads"), [("Olmo-3-7B", False), ("Mistral-7B-v0.1", True)])
+def test_kernels_read_8_bits_where_queries_are_normed_by_head(model: str, reads: bool) -> None:
+    arm = {"cache": "static-fp8", "loop": "own", "kernels": "local"}
+    verdicts = settled(facts(f"random:{model}"), arm, H200).blocked
+    assert any("reads 8 bits" in verdict.reason for verdict in verdicts) is not reads
+
+
 @pytest.mark.parametrize(
     ("kv_heads", "head_dim", "told"), [(2, 32, False), (3, 64, False), (3, 32, True), (1, 8, True)]
 )
