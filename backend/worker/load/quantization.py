@@ -149,7 +149,7 @@ SPLIT_PACKED = {
     f"{_EXPERTS}.gate_up_proj": "replicate",  # does not exist here, but the plan for dense experts names it
     f"{_EXPERTS}.down_proj": "replicate",
 }
-"""How ranks split each expert, on top of the plan for dense experts. Blocks: (experts, rows, blocks of a row, bytes)."""
+"""How ranks split each expert, on top of the plan for dense experts. Blocks: (experts, rows, blocks in a row, 16)."""
 
 
 class PackedQuantizer(Mxfp4HfQuantizer):  # type: ignore[misc]

@@ -287,8 +287,8 @@ def load_as_checkpoint(plan: LoadPlan, observed: Observed, staging: Staging | No
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Arguments of `model_class.from_pretrained(None, config=config, state_dict=state)`; `note` tells the user where the
-    weights were not generated in the usual place."""
+    """Arguments of `model_class.from_pretrained(None, config=config, state_dict=state)`. `note`: for the user where the
+    weights were not generated in the usual place, else ""."""
 
     model_class: Any
     config: Any
