@@ -99,7 +99,7 @@ class DecodeLoop:
     def _step_for(
         self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, sampling: Sampling, given: bool, likely: int
     ) -> Step:
-        """The kept step, or a new one. A prompt is read before it is captured, so that no graph's pool has the cache."""
+        """The kept step, or a new one. The cache is filled before it is captured, so that no graph's pool holds it."""
         key = (id(cache), len(input_ids), sampling, given, likely)
         if self._step is None or key != self._key:
             self._step = None  # frees the last one and its graph
