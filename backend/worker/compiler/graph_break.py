@@ -6,8 +6,8 @@ from torch import nn
 
 
 def break_graph(model: Any, how: str) -> Any:
-    """Break the graph ahead of the model's last linear layer (a decoder's head), by a print or by a branch on a computed
-    value. Neither changes what is computed. Returns the handle that removes it."""
+    """Break the graph ahead of the model's last linear layer (a decoder's head), by a print or a branch on its input.
+    Neither changes what is computed. Returns the handle that removes it."""
 
     def with_print(layer: Any, args: Any) -> None:
         print("printed on purpose, in the forward pass")  # noqa: T201
