@@ -1,4 +1,4 @@
-"""Published specifications of the GPUs known by name, from presets/gpus.toml."""
+"""The catalogue of GPUs: published specifications, from presets/gpus.toml."""
 
 import difflib
 import functools
@@ -58,12 +58,12 @@ class _GpuFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _RATES = {"bfloat16": "bfloat16", "float16": "float16", "float8": "float8_e4m3fn", "int8": "int8", "float32": "float32"}
-"""Key of the file -> torch dtype of the rate."""
+"""Key in the file -> torch dtype."""
 
 
 @functools.cache
 def gpus() -> tuple[GpuSpec, ...]:
-    """All GPUs of the catalogue, in the file's order. Read once; InputError says what is wrong in it."""
+    """All GPUs of the catalogue, in the file's order. Read once; InputError where the file is wrong."""
     specs = tuple(map(_spec, read_toml(FILE, _GpuFile).gpu))
     refuse_duplicates(FILE, (key for spec in specs for key in {_key(name) for name in (spec.name, *spec.nvml)}))
     return specs
@@ -89,12 +89,12 @@ def _key(name: str) -> str:
 
 
 def find_by_nvml_name(nvml_name: str) -> GpuSpec | None:
-    """The GPU that NVML calls exactly this; None if it is not in the catalogue, for nothing is guessed."""
+    """The GPU with exactly this name in NVML; None if the catalogue has none, since nothing is guessed."""
     return next((spec for spec in gpus() if nvml_name in spec.nvml), None)
 
 
 def find_gpu(name: str) -> GpuSpec:
-    """The GPU that a user means, whatever the case and punctuation; InputError with the nearest names otherwise."""
+    """The GPU that a user names, in any case and punctuation; InputError with the nearest names if there is none."""
     wanted = _key(name)
     for spec in gpus():
         if wanted in {_key(spec.name), *map(_key, spec.nvml)}:
