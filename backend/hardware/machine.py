@@ -85,8 +85,10 @@ class Machine:
     def torch_has_cuda(self) -> bool:
         """Whether torch is a CUDA build: by its local version, else by what PyPI serves for this system."""
         torch = self.version("torch")
-        if torch is None or torch.local:
-            return torch is not None and torch.local.startswith("cu")
+        if torch is None:
+            return False
+        if torch.local:
+            return torch.local.startswith("cu")
         return self.system.endswith("x86_64") and "Linux" in self.system
 
     @property

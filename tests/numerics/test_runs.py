@@ -46,23 +46,23 @@ def forgotten() -> Iterator[None]:
 
 
 @contextmanager
-def kept(kind: type, name: str) -> Iterator[list[Any]]:
+def recorded(kind: type, name: str) -> Iterator[list[Any]]:
     """What a method returned, call by call."""
-    found, plain = list[Any](), getattr(kind, name)
+    results, original = list[Any](), getattr(kind, name)
 
-    def method(*args: Any, **more: Any) -> Any:
-        found.append(plain(*args, **more))
-        return found[-1]
+    def method(*args: Any, **kwargs: Any) -> Any:
+        results.append(original(*args, **kwargs))
+        return results[-1]
 
     with mock.patch.object(kind, name, method):
-        yield found
+        yield results
 
 
 def run(architecture: str, choices: dict[str, str], **work: Any) -> Any:
     """Ids (B, P and more) of a run."""
     worker, plan = worker_of(architecture, **choices), plan_of(MODELS[architecture](), dtype="float32", **choices)
     kind: Any = DecodeLoop if choices.get("loop") == "own" else type(worker.model.model)
-    with kept(kind, "generate") as texts:
+    with recorded(kind, "generate") as texts:
         worker.run(job_of(plan, **{"max_new_tokens": NEW} | work))
     return texts[-1]
 
@@ -104,10 +104,10 @@ IN_EVERY_MODEL = ("default", "own batch", "own fused", "own chunks")
 def test_greedy_text_is_that_of_generate(architecture: str, case: str) -> None:
     """Of as many tokens as were asked for, in each row. Padding stands before the prompt."""
     choices, work = GREEDY[case]
-    wanted = expected(architecture, tokens=work.get("prompt_tokens", 0), rows=work.get("batch_size", 1))
-    found = run(architecture, choices, **work)
-    assert torch.equal(found[:, -wanted.shape[1] :], wanted)
-    assert not (found[:, : -wanted.shape[1]] != worker_of(architecture).model.pad).any()
+    reference = expected(architecture, tokens=work.get("prompt_tokens", 0), rows=work.get("batch_size", 1))
+    ids = run(architecture, choices, **work)
+    assert torch.equal(ids[:, -reference.shape[1] :], reference)
+    assert not (ids[:, : -reference.shape[1]] != worker_of(architecture).model.pad).any()
 
 
 SAMPLED: dict[str, dict[str, Any]] = {
@@ -120,12 +120,12 @@ SAMPLED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", SAMPLED)
 @pytest.mark.parametrize("rows", [1, 4])
 def test_sampled_text_is_that_of_generate_with_the_same_seed(case: str, rows: int) -> None:
-    how: dict[str, Any] = {"top_k": 0, "top_p": 1.0} | SAMPLED[case]
+    settings: dict[str, Any] = {"top_k": 0, "top_p": 1.0} | SAMPLED[case]
     worker_of("llama")
     torch.manual_seed(7)
-    wanted = expected("llama", rows=rows, do_sample=True, **how)
-    assert torch.equal(run("llama", {}, seed=7, batch_size=rows, **how), wanted)
-    assert not torch.equal(wanted, expected("llama", rows=rows))
+    reference = expected("llama", rows=rows, do_sample=True, **settings)
+    assert torch.equal(run("llama", {}, seed=7, batch_size=rows, **settings), reference)
+    assert not torch.equal(reference, expected("llama", rows=rows))
 
 
 def test_draft_tokens_leave_a_sampled_text_to_its_seed() -> None:
