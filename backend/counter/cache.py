@@ -111,18 +111,18 @@ def _filled(model: Any, config: Any, length: int) -> Any:
 def _layer(short: Any, long: Any) -> CacheLayers:
     """One layer, from its caches after the short and the long pass."""
     window = getattr(short, "sliding_window", None) if isinstance(short, DynamicSlidingWindowLayer) else None
-    few, many = SHORT, LONG
+    few_tokens, many_tokens = SHORT, LONG
     if window is not None:
-        few, many = min(SHORT, window - 1), min(LONG, window - 1)
+        few_tokens, many_tokens = min(SHORT, window - 1), min(LONG, window - 1)
     before, after = dict(layer_tensors(short)), dict(layer_tensors(long))
     elements = index_elements = state_elements = state_bytes = 0
     for name, tensor in after.items():
         if name not in before or before[name].dtype != tensor.dtype:
             raise Refused(f"its cache ({type(long).__name__}) changes its form while it grows")
         old, new = before[name].numel(), tensor.numel()
-        per_token, rest = divmod(new - old, many - few) if many > few else (0, 0)
-        fixed = old - per_token * few
-        uneven = rest or fixed < 0 or (window and name in KEYS and many == few)
+        per_token, rest = divmod(new - old, many_tokens - few_tokens) if many_tokens > few_tokens else (0, 0)
+        fixed = old - per_token * few_tokens
+        uneven = rest or fixed < 0 or (window and name in KEYS and many_tokens == few_tokens)
         if uneven or (per_token and tensor.dtype != torch.bfloat16):
             raise Refused(f"its cache ({type(long).__name__}) does not grow evenly with the tokens")
         elements += per_token

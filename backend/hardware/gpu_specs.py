@@ -95,14 +95,14 @@ def find_by_nvml_name(nvml_name: str) -> GpuSpec | None:
 
 def find_gpu(name: str) -> GpuSpec:
     """The GPU that a user names, in any case and punctuation; InputError with the nearest names if there is none."""
-    wanted = _key(name)
+    key = _key(name)
     for spec in gpus():
-        if wanted in {_key(spec.name), *map(_key, spec.nvml)}:
+        if key in {_key(spec.name), *map(_key, spec.nvml)}:
             return spec
     names = {_key(spec.name): spec.name for spec in gpus()}
-    near = [names[key] for key in names if wanted and (wanted in key or key in wanted)]
-    near = near or [names[key] for key in difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)]
-    hint = f" Did you mean {' or '.join(near[:3])}?" if near else ""
+    similar = [other for other in names if key and (key in other or other in key)]
+    similar = similar or difflib.get_close_matches(key, names, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(names[other] for other in similar[:3])}?" if similar else ""
     raise InputError(
         f"The catalogue has no GPU {shown(name)!r}.{hint} Known: {', '.join(spec.name for spec in gpus())}. fit "
         "takes any other GPU by its memory, such as --vram 24GiB. To measure this machine's GPU: "

@@ -29,13 +29,13 @@ def download(repo: str, revision: str, channel: Channel) -> Path:
     from huggingface_hub import constants, snapshot_download
 
     constants.DOWNLOAD_CHUNK_SIZE = _PIECE_BYTES
-    wanted: dict[str, Any] = {
+    filters: dict[str, Any] = {
         "revision": revision or None,
         "allow_patterns": [f"*{ending}" for ending in WANTED],
         "ignore_patterns": ["*/*"],  # subfolders hold the same weights in other formats
     }
     with channel.phasing("download", repo) as steps:
-        arrivals = Arrivals(_missing_bytes(repo, wanted))
+        arrivals = Arrivals(_missing_bytes(repo, filters))
 
         class Bar(_Silent):
             """Counts bytes that are written to disk."""
@@ -48,7 +48,7 @@ def download(repo: str, revision: str, channel: Channel) -> Path:
 
         try:
             with arrivals.reported(steps):
-                path = snapshot_download(repo, **wanted, tqdm_class=Bar)
+                path = snapshot_download(repo, **filters, tqdm_class=Bar)
         except Exception as error:  # network errors, time-outs, full disks: their types differ between versions
             refusal = explained(error, repo, revision)
             if isinstance(refusal, HubUnreachable):
@@ -59,12 +59,12 @@ def download(repo: str, revision: str, channel: Channel) -> Path:
     return Path(path)
 
 
-def _missing_bytes(repo: str, wanted: dict[str, Any]) -> int | None:
+def _missing_bytes(repo: str, filters: dict[str, Any]) -> int | None:
     """Bytes of the files that are not in the cache; None where the Hub does not tell (the download will say why)."""
     from huggingface_hub import snapshot_download
 
     try:
-        files = snapshot_download(repo, **wanted, dry_run=True, tqdm_class=_Silent)
+        files = snapshot_download(repo, **filters, dry_run=True, tqdm_class=_Silent)
     except Exception:
         return None
     sizes = [file.file_size for file in files if file.will_download]

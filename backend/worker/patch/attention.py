@@ -31,8 +31,8 @@ def grouped_attention(
     keys = getattr(attention_mask, KEYS, 0)
     if keys and _takes_flash(query) and not kwargs.get("dropout"):
         return chunk_of_prompt(query, key[:, :, :keys], value[:, :, :keys], scaling).transpose(1, 2), None
-    plain = groups == 1 or attention_mask is None or attention_mask.shape[1] != 1 or kwargs.get("softcap") is not None
-    if plain or kwargs.get("position_bias") is not None or (query.is_cuda and query.shape[2] > 1):
+    usual = groups == 1 or attention_mask is None or attention_mask.shape[1] != 1 or kwargs.get("softcap") is not None
+    if usual or kwargs.get("position_bias") is not None or (query.is_cuda and query.shape[2] > 1):
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     if query.is_cuda:
         out = one_query(query, key, value, attention_mask, query.shape[-1] ** -0.5 if scaling is None else scaling)

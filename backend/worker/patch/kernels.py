@@ -90,11 +90,11 @@ def local_mapping(packages: Mapping[str, str | Path], device: str) -> dict[str, 
 
     A class with a name of torch.nn (Linear) replaces exactly that class: its quantized subclasses compute differently.
     """
-    known = get_kernel_mapping_transformers()
-    aliases = {repo.layer_name: layer for layer, by_device in known.items() for _, _, repo in _repositories(by_device)}
+    mapped = get_kernel_mapping_transformers()
+    aliases = {repo.layer_name: layer for layer, by_device in mapped.items() for _, _, repo in _repositories(by_device)}
     mapping: dict[str, Any] = {}
     for name, package in packages.items():
-        layer = name if name in known else aliases.get(name, name)
+        layer = name if name in mapped else aliases.get(name, name)
         layer_class = getattr(nn, layer, None)
         if layer_class is nn.RMSNorm:  # its epsilon has another name than in the layer that kernels replace
             layer_class = None
@@ -158,12 +158,12 @@ def hub_mapping(layers: Iterable[str], device: str) -> dict[str, Any]:
     A repository that LOCAL_KERNELS names is read from its folder: by itself, `kernels` 0.17 asks the Hub for the
     repository's revision first. Offline, what is not cached is left out.
     """
-    known = get_kernel_mapping_transformers()
+    mapped = get_kernel_mapping_transformers()
     folders, cached = local_overrides(), kernel_packages.offline_repos()
     mapping: dict[str, Any] = {}
     missing: set[str] = set()
     for layer in layers:
-        for kind, mode, repo in _repositories(known.get(layer, {})):
+        for kind, mode, repo in _repositories(mapped.get(layer, {})):
             name = repo._repo_id
             if kind != device or not name.startswith(f"{kernel_packages.PUBLISHER}/"):
                 continue
