@@ -220,7 +220,7 @@ class Drawn:
         self._model, self._module, self._name, self._scratch = model, model.get_submodule(path), name, scratch
         self._seed = RANDOM_SEED + zlib.crc32(f"{path}.{name}".encode())
         parameter = self._module._parameters[name]
-        self._shape, self._dtype = list(parameter.shape), _safetensors_dtype(parameter.dtype)
+        self._shape, self._dtype = parameter.shape, _safetensors_dtype(parameter.dtype)
 
     def get_dtype(self) -> str:
         """The dtype's name."""
@@ -228,7 +228,7 @@ class Drawn:
 
     def get_shape(self) -> list[int]:
         """Of the whole tensor."""
-        return self._shape
+        return list(self._shape)
 
     def __getitem__(self, index: Any) -> torch.Tensor:
         owner = copy.copy(self._module)
