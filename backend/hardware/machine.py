@@ -127,15 +127,8 @@ class Machine:
             facts[f"gpu{gpu.index}"] = f"{gpu.name}, {gpu.memory_bytes / gib:.1f} GiB, capability {major}.{minor}"
         if self.hosts > 1:
             facts["machines"] = f"{self.hosts}, taken to be alike"
-        if self.gpu_uuid:
-            facts["uuid"] = self.gpu_uuid
-        if self.driver:
-            facts["driver"] = self.driver
-        if self.gpu_problem:
-            facts["gpu"] = self.gpu_problem
-        if self.nvml_problem:
-            facts["nvml"] = self.nvml_problem
-        return facts
+        texts = {"uuid": self.gpu_uuid, "driver": self.driver, "gpu": self.gpu_problem, "nvml": self.nvml_problem}
+        return facts | {name: text for name, text in texts.items() if text}
 
     @property
     def remarks(self) -> list[str]:
