@@ -105,7 +105,7 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
             self._overwritten = list(self._may_be_overwritten())
 
     def replayed(self, tokens: int) -> None:
-        """After a captured pass read a prompt of so many tokens: set what the host would have set in the meantime."""
+        """After a captured pass read a prompt of so many tokens: set what the model's own code sets on the host."""
         for layer in self.layers:
             if isinstance(layer, SlotLayer):
                 layer.empty = False
