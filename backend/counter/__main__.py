@@ -16,10 +16,10 @@ from tokendyno.backend.models.counting import CPU_SECONDS, Answer
 from tokendyno.backend.models.files.config_fields import decode_config
 
 UNUSED = ("hqq", "optimum", "torchao", "bitsandbytes", "kernels")
-"""Packages that transformers imports if they are there (4 of 7 s) and that nothing here needs."""
+"""Packages that nothing here needs; transformers imports them if they are installed, for 4 of 7 s."""
 
 ROOM_BYTES = 4 << 30
-"""Address space beyond what torch and transformers have mapped by themselves. deepseek_v3 takes 0.3 GiB of it."""
+"""Address space beyond what torch and transformers have mapped when imported. deepseek_v3 takes 0.3 GiB of it."""
 
 
 def main() -> None:

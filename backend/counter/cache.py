@@ -1,6 +1,7 @@
-"""What a model puts into transformers' cache, and into which caches of a fixed form its layers fit, read after passes
-over the meta device, whose tensors have no values."""
+"""What a model puts into transformers' cache, and into which caches of a fixed form its layers fit: by passes over the
+meta device, whose tensors have no values."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +20,7 @@ from tokendyno.backend.optimizations.axes.loop import slot_masks
 
 
 class Refused(Exception):
-    """The message completes "cannot be predicted: ..."."""
+    """A model cannot be counted. The message completes "cannot be predicted: ..."."""
 
 
 SHORT, LONG = 3, 70
@@ -29,47 +30,43 @@ aten = torch.ops.aten
 
 
 class Answers(TorchDispatchMode):  # type: ignore[misc]
-    """Answers what meta tensors cannot. waited: a device would have been waited for, for an answer or for a copy."""
+    """Gives the answers that meta tensors cannot. waited: a real pass would have waited for a device."""
 
     def __init__(self) -> None:
         super().__init__()
         self.waited = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.waited = self.waited or _waits(func, args, kwargs or {})
-        if func is aten._local_scalar_dense.default and args[0].device.type == "meta":
+        kwargs = kwargs or {}
+        meta = bool(args) and isinstance(args[0], torch.Tensor) and args[0].device.type == "meta"
+        if func is aten._local_scalar_dense.default and meta:  # `.item()`
+            self.waited = True
             return True if args[0].dtype == torch.bool else args[0].new_ones((), device="cpu").item()
-        if func is aten.nonzero.default and args[0].device.type == "meta":
+        if func is aten.nonzero.default and meta:
+            self.waited = True
             return args[0].new_empty((0, args[0].dim()), dtype=torch.long)
-        if func is aten._to_copy.default and args[0].device.type == "meta" and _leaves_meta(kwargs or {}):
-            return torch.ones(args[0].shape, dtype=(kwargs or {}).get("dtype") or args[0].dtype)
-        if func is aten.split_with_sizes.default and sum(args[1]) != args[0].shape[(args[2:] or (0,))[0]]:
-            args = (args[0], [args[0].shape[(args[2:] or (0,))[0]], *[0] * (len(args[1]) - 1)], *args[2:])
-        return func(*args, **(kwargs or {}))
-
-
-def _waits(func: Any, args: Any, keywords: dict[str, Any]) -> bool:
-    """Whether this asks a device for numbers (`.item()`, `.tolist()`, `nonzero`), or copies some to it."""
-    if func in (aten._local_scalar_dense.default, aten.nonzero.default):
-        return bool(args[0].device.type == "meta")
-    to = keywords.get("device") if func is aten._to_copy.default else None
-    return to is not None and (torch.device(to).type == "meta") != (args[0].device.type == "meta")
-
-
-def _leaves_meta(keywords: dict[str, Any]) -> bool:
-    """Whether a copy is to another device: `.tolist()`, `.cpu()`."""
-    return bool(torch.device(keywords.get("device") or "meta").type != "meta")
+        if func is aten._to_copy.default and kwargs.get("device") is not None:
+            to_meta = torch.device(kwargs["device"]).type == "meta"
+            self.waited = self.waited or to_meta != meta
+            if meta and not to_meta:  # `.cpu()`, `.tolist()`
+                return torch.ones(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype)
+        if func is aten.split_with_sizes.default:
+            tensor, sizes, *dim = args
+            size = tensor.shape[dim[0] if dim else 0]
+            if sum(sizes) != size:  # sizes that were computed from values
+                args = (tensor, [size, *[0] * (len(sizes) - 1)], *dim)
+        return func(*args, **kwargs)
 
 
 @contextmanager
 def observed() -> Iterator[Answers]:
-    """A pass whose tensors have no values."""
+    """Around a pass whose tensors have no values."""
     with torch.no_grad(), Answers() as answers:
         yield answers
 
 
 class Ran:
-    """While it is entered, notes which modules are called: `names`."""
+    """While entered, collects the names of the modules that are called."""
 
     def __init__(self, model: Any) -> None:
         self.names: set[str] = set()
@@ -86,18 +83,16 @@ class Ran:
 
 
 def count_cache(model: Any, config: Any) -> tuple[list[CacheLayers], tuple[int, int], Any]:
-    """The cache's layers in order, equal neighbours together; (heads, width) of most keys; the cache after a pass."""
+    """(the cache's layers in order, equal neighbours together; the commonest heads and width of keys; the cache itself
+    after a pass over `LONG` tokens)."""
     short, long = (_filled(model, config, length) for length in (SHORT, LONG))
     layers = [_layer(*pair) for pair in zip(short.layers, long.layers, strict=True)]
     if not any(layer.elements or layer.state_bytes or layer.state_elements for layer in layers):
         raise Refused("it does not use transformers' cache, so what it keeps between tokens is unknown")
-    found: list[CacheLayers] = []
-    for layer in layers:
-        count = found.pop().count + 1 if found and replace(found[-1], count=1) == layer else 1
-        found.append(replace(layer, count=count))
+    groups = [replace(layer, count=len(list(equal))) for layer, equal in itertools.groupby(layers)]
     shapes = [tuple(layer.keys.shape) for layer in long.layers if getattr(layer, "keys", None) is not None]
-    most = max(shapes, key=shapes.count, default=(1, 0, 0, 0))
-    return found, (most[1], most[-1]), long
+    commonest = max(shapes, key=shapes.count, default=(1, 0, 0, 0))
+    return groups, (commonest[1], commonest[-1]), long
 
 
 def _filled(model: Any, config: Any, length: int) -> Any:
@@ -114,23 +109,24 @@ def _filled(model: Any, config: Any, length: int) -> Any:
 
 
 def _layer(short: Any, long: Any) -> CacheLayers:
-    """One layer from its tensors after the short and the long pass."""
+    """One layer, from its caches after the short and the long pass."""
     window = getattr(short, "sliding_window", None) if isinstance(short, DynamicSlidingWindowLayer) else None
-    few, many = SHORT, LONG
+    few_tokens, many_tokens = SHORT, LONG
     if window is not None:
-        few, many = min(SHORT, window - 1), min(LONG, window - 1)
+        few_tokens, many_tokens = min(SHORT, window - 1), min(LONG, window - 1)
     before, after = dict(layer_tensors(short)), dict(layer_tensors(long))
     elements = index_elements = state_elements = state_bytes = 0
     for name, tensor in after.items():
         if name not in before or before[name].dtype != tensor.dtype:
             raise Refused(f"its cache ({type(long).__name__}) changes its form while it grows")
         old, new = before[name].numel(), tensor.numel()
-        each, rest = divmod(new - old, many - few) if many > few else (0, 0)
-        fixed = old - each * few
-        if rest or fixed < 0 or (each and tensor.dtype != torch.bfloat16) or (window and name in KEYS and many == few):
+        per_token, rest = divmod(new - old, many_tokens - few_tokens) if many_tokens > few_tokens else (0, 0)
+        fixed = old - per_token * few_tokens
+        uneven = rest or fixed < 0 or (window and name in KEYS and many_tokens == few_tokens)
+        if uneven or (per_token and tensor.dtype != torch.bfloat16):
             raise Refused(f"its cache ({type(long).__name__}) does not grow evenly with the tokens")
-        elements += each
-        index_elements += each if name.startswith("indexer") else 0
+        elements += per_token
+        index_elements += per_token if name.startswith("indexer") else 0
         if tensor.dtype == torch.bfloat16:
             state_elements += fixed
         else:
@@ -138,7 +134,7 @@ def _layer(short: Any, long: Any) -> CacheLayers:
     if set(before) != set(after):
         raise Refused(f"its cache ({type(long).__name__}) changes its form while it grows")
     kind: LayerKind = "sliding" if window is not None and elements else "full" if elements else "fixed"
-    even = elements == 2 * _numbers(long)
+    even = elements == 2 * _key_elements(long)
     window = window if kind == "sliding" else None
     latent = keeps_latents(long)
     return CacheLayers(1, kind, elements, window, state_elements, state_bytes, even, latent, index_elements)
@@ -147,8 +143,8 @@ def _layer(short: Any, long: Any) -> CacheLayers:
 KEYS = ("keys", "values")
 
 
-def _numbers(layer: Any) -> int:
-    """Elements of one token's keys; 0 where values have another shape, or there are none."""
+def _key_elements(layer: Any) -> int:
+    """Elements of one token's keys; 0 without keys, or where values have another shape."""
     keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
     if keys is None or values is None or keys.shape != values.shape:
         return 0
@@ -158,31 +154,27 @@ def _numbers(layer: Any) -> int:
 def layer_tensors(layer: Any) -> Iterator[tuple[str, Any]]:
     """The tensors that hold something for each sequence, by name."""
     for name, value in vars(layer).items():
-        if name.startswith("cumulative") or name == "_sliding_window_tensor":
-            continue
-        yield from _inside(name, value)
+        if not name.startswith("cumulative") and name != "_sliding_window_tensor":
+            yield from _tensors_in(name, value)
 
 
-def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _tensors_in(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, torch.Tensor):
         yield name, value
-    elif isinstance(value, dict):
-        for key, one in value.items():
-            yield from _inside(f"{name}.{key}", one)
-    elif isinstance(value, list | tuple):
-        for index, one in enumerate(value):
-            yield from _inside(f"{name}.{index}", one)
+    elif isinstance(value, dict | list | tuple):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _tensors_in(f"{name}.{key}", item)
 
 
 # --- fixed forms ---------------------------------------------------------------------------------
 
 # Whether a model's layers fit into caches of a fixed form: static ones, the slots of the custom decode loop, and the
-# pages of transformers' continuous batching. transformers is asked, not a list of architectures: `generate` and a step
-# of continuous batching run without values, the static cache says of which class each layer is, and continuous batching
-# how it groups layers and how large it takes keys and values to be.
+# pages of transformers' continuous batching. There is no list of architectures: `generate` and a step of continuous
+# batching run without values, the static cache gives the class of each layer, and continuous batching gives its groups
+# of layers and its sizes of keys and values.
 
 LONGEST = 1 << 40
-"""Longer than every window: nothing is allocated before the first update."""
+"""Longer than every window. Nothing is allocated before the first update."""
 
 SLOTTED = {
     "StaticLayer",
@@ -196,13 +188,13 @@ SLOTTED = {
 
 def fits_static(model: Any, filled: Any) -> bool:
     """Whether `generate` reads a prompt into a static cache. filled: a dynamic one after a pass over `LONG` tokens."""
-    keys = [one for layer in filled.layers if (one := getattr(layer, "keys", None)) is not None]
-    if any(one.shape[2] > LONG for one in keys):
-        return False  # it puts tokens of its own in front
+    keys = [layer.keys for layer in filled.layers if getattr(layer, "keys", None) is not None]
+    if any(tensor.shape[2] > LONG for tensor in keys):
+        return False  # the model puts tokens of its own in front
     ids = torch.zeros((1, LONG), dtype=torch.long, device="meta")
     try:
         cache = StaticCache(config=model.config.get_text_config(decoder=True), max_cache_len=2 * LONG)
-        cache.get_seq_length = lambda *_, **__: 0  # a number that tensors without values do not have
+        cache.get_seq_length = lambda *_, **__: 0  # tensors without values have no such number
         with observed():
             model.generation_config = GenerationConfig()  # processors of scores would need values
             model.generate(
@@ -214,7 +206,7 @@ def fits_static(model: Any, filled: Any) -> bool:
 
 
 def fits_slots(layers: Sequence[Any]) -> bool:
-    """Whether the custom decode loop has a layer for each of a static cache, and slots for any tokens."""
+    """Whether the custom decode loop takes each layer of a static cache, and at least one of them has slots."""
     windows = {layer.max_cache_len for layer in layers if isinstance(layer, StaticSlidingWindowLayer)}
     slotted = any(isinstance(layer, StaticLayer) for layer in layers)
     return slotted and len(windows) <= 1 and {type(layer).__name__ for layer in layers} <= SLOTTED
@@ -231,7 +223,7 @@ def slot_step(model: Any) -> bool | None:
         cache.get_seq_length = lambda *_, **__: 0
         with observed():
             model(input_ids=ids, position_ids=ids, past_key_values=cache, use_cache=True)
-        cache.get_mask_sizes = None  # slots are in no order: what asks where a token lies would be wrong
+        cache.get_mask_sizes = None  # slots are in no order: code that asks where a token lies must fail
         sizes = {layer.is_sliding: layer.max_cache_len for layer in cache.layers if isinstance(layer, StaticLayer)}
         full, sliding = (
             torch.ones((1, 1, 1, sizes[slides]), dtype=torch.bool, device="meta") if slides in sizes else None
@@ -251,7 +243,7 @@ def slot_step(model: Any) -> bool | None:
 
 
 class _Pages(PagedAttentionCache):  # type: ignore[misc]
-    """Pages that hold nothing: each layer finds as many tokens there as it brings. size: KV heads, and their width."""
+    """Pages that hold nothing: each layer finds as many earlier tokens as it brings. size: (KV heads, their width)."""
 
     def __init__(self, size: tuple[int, int]) -> None:
         self.size, self.layers = size, set[int]()
@@ -259,7 +251,7 @@ class _Pages(PagedAttentionCache):  # type: ignore[misc]
     def update(self, key_states: Any, value_states: Any, layer_idx: int, kwargs: dict[str, Any]) -> tuple[Any, Any]:
         for states in (key_states, value_states):
             if states.shape[1::2] != self.size:
-                raise ValueError("not as large as a page's tokens")
+                raise ValueError("of another size than a page's tokens")
         self.layers.add(layer_idx)
         return torch.cat([key_states] * 2, 2), torch.cat([value_states] * 2, 2)
 
@@ -282,6 +274,6 @@ def fits_pages(model: Any, filled: Any) -> bool:
                 use_cache=False,
                 attention_mask=dict.fromkeys(groups, mask) if len(groups) > 1 else mask,
             )
-    except Exception:  # other kinds of layers, layers of several sizes, and whatever a model's code makes of the rest
+    except Exception:  # other kinds or sizes of layers, and whatever else a model's code raises
         return False
     return len(pages.layers) == sum(map(len, groups.values())) == len(filled.layers)

@@ -29,25 +29,16 @@ __all__ = ["Refused", "count"]
 
 BUILT = torch.bfloat16
 LOADING = {*NOT_SHAPE, "model_type", "dtype", "torch_dtype"}
-"""Fields that say how to load a model, not what it is."""
+"""Fields of a config that say how to load a model, not what it is."""
 
+# Names of one fact in the configs of different architectures.
+EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
 EXPERTS_PER_TOKEN = (
-    "num_experts_per_tok",
-    "experts_per_token",
-    "moe_topk",
-    "moe_k",
-    "moe_top_k",
-    "top_k_experts",
-    "top_k",
-)
+    "num_experts_per_tok", "experts_per_token", "moe_topk", "moe_k", "moe_top_k", "top_k_experts", "top_k",
+)  # fmt: skip
 INTERMEDIATE = (
-    "moe_intermediate_size",
-    "intermediate_size",
-    "ffn_hidden_size",
-    "n_inner",
-    "ffn_dim",
-    "decoder_ffn_dim",
-)
+    "moe_intermediate_size", "intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim", "decoder_ffn_dim",
+)  # fmt: skip
 POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions", "seq_length", "n_ctx")
 
 
@@ -63,7 +54,7 @@ def count(values: dict[str, Any]) -> Counted:
 
 @contextmanager
 def _failing(what: str) -> Iterator[None]:
-    """Refuses with these words whatever transformers makes of a strange config."""
+    """Within it, errors that a strange config causes become Refused, as "<what>: <error>"."""
     try:
         yield
     except (Refused, MemoryError, RecursionError):
@@ -74,7 +65,7 @@ def _failing(what: str) -> Iterator[None]:
 
 
 def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
-    buffers = [(buffer.dtype == BUILT, buffer.numel(), buffer.nbytes) for buffer in model.buffers()]  # a pass may cast
+    buffers = [(buffer.dtype == BUILT, buffer.numel(), buffer.nbytes) for buffer in model.buffers()]  # passes may cast
     ran = Ran(model)
     cache: list[CacheLayers] = []
     static = pages = True
@@ -86,26 +77,23 @@ def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
     else:
         with ran:
             cache, (heads, head_dim), filled = count_cache(model, model.config)
-        few = build(shortened(read_config(values)), encoder)
-        static = fits_static(few, filled) or fits_static(model, filled)  # some cannot be shortened
-        waits = slot_step(few) if static else None
+        small = build(shortened(read_config(values)), encoder)
+        static = fits_static(small, filled) or fits_static(model, filled)  # some cannot be shortened
+        waits = slot_step(small) if static else None
         waits = slot_step(model) if static and waits is None else waits
         pages = fits_pages(model, filled)
     text = model.config.get_text_config(decoder=True)
     matrices = list_matrices(model, ran.names)
-    experts = max((m.count for m in matrices if m.kind == "expert"), default=0)
-    experts = (
-        _number(text, ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")) if experts else 0
-    )
+    experts = _number(text, EXPERTS) if any(matrix.kind == "expert" for matrix in matrices) else 0
     hidden = int(text.hidden_size)
     queries = _number(text, ("num_attention_heads", "n_head", "n_heads"), heads)
     head, table = model.get_output_embeddings(), model.get_input_embeddings()
-    width = _number(text, INTERMEDIATE if experts else INTERMEDIATE[1:], 4 * hidden)
+    intermediate = _number(text, INTERMEDIATE if experts else INTERMEDIATE[1:], 4 * hidden)
     return Counted(
         kind="encoder" if encoder else "decoder",
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        buffer_bytes=sum(size for follows, _, size in buffers if not follows),
-        buffer_elements=sum(elements for follows, elements, _ in buffers if follows),
+        buffer_bytes=sum(size for cast, _, size in buffers if not cast),
+        buffer_elements=sum(elements for cast, elements, _ in buffers if cast),
         float32_in=_float32(model),
         matrices=matrices,
         cache=cache,
@@ -114,7 +102,7 @@ def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
         heads=queries,
         kv_heads=heads or queries,
         head_dim=head_dim or hidden // max(1, queries),
-        intermediate=width,
+        intermediate=intermediate,
         vocab=_number(text, ("vocab_size",), 1),
         max_positions=_number(text, POSITIONS, 1 << 20),
         experts=experts,
@@ -130,7 +118,7 @@ def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
 
 
 def read_config(values: dict[str, Any]) -> Any:
-    """The config as transformers' own class. Its dtype and kernels are left out: they are the arm's to choose."""
+    """The config as an object of transformers, without dtype and kernels, which the arm chooses."""
     name = values.get("model_type")
     if not isinstance(name, str) or name not in CONFIG_MAPPING_NAMES:
         raise Refused(f"transformers {transformers.__version__} has no model_type {str(name)[:60]!r}")
@@ -150,14 +138,12 @@ def read_config(values: dict[str, Any]) -> Any:
 
 
 def _shape_fields(values: dict[str, Any]) -> dict[str, Any]:
-    """Without what is not shape, in nested configs too (these keep their model_type)."""
+    """The fields that say what the model is. Nested configs keep their model_type."""
     shape = {name: value for name, value in values.items() if name not in LOADING}
-    return {
-        name: _shape_fields(value) | {k: value[k] for k in ("model_type",) if k in value}
-        if isinstance(value, dict)
-        else value
-        for name, value in shape.items()
-    }
+    for name, value in shape.items():
+        if isinstance(value, dict):
+            shape[name] = _shape_fields(value) | {k: value[k] for k in ("model_type",) if k in value}
+    return shape
 
 
 def build(config: Any, encoder: bool) -> Any:
@@ -168,7 +154,7 @@ def build(config: Any, encoder: bool) -> Any:
 
 
 def _float32(model: Any) -> dict[str, int]:
-    """Numbers that `from_pretrained` keeps in float32, by dtype, and those that are built so."""
+    """How many numbers `from_pretrained` keeps in float32, by the model's dtype; "built": those that always are."""
 
     def count_wide(patterns: set[str]) -> int:
         search = re.compile("|".join(rf"((^|\.){pattern}($|\.))" for pattern in patterns) or "(?!)").search
@@ -181,39 +167,39 @@ def _float32(model: Any) -> dict[str, int]:
 
 
 def _number(config: Any, names: tuple[str, ...], default: int = 0) -> int:
-    """The first of these that the config has as a whole number of at least 1."""
-    found = (getattr(config, name, None) for name in names)
-    return next((value for value in found if isinstance(value, int) and value > 0), default)
+    """The first of these fields that is a whole number of at least 1."""
+    values = (getattr(config, name, None) for name in names)
+    return next((value for value in values if isinstance(value, int) and value > 0), default)
 
 
 def list_matrices(model: Any, ran: set[str]) -> list[Matrix]:
-    """All matrices, the input embedding first. `ran`: modules that a pass over text calls; others are in no step."""
+    """All matrices, the input embedding first. `ran`: modules that a pass over text calls; no step reads the others."""
     table = model.get_input_embeddings()
     head = model.get_output_embeddings()
-    counted: Counter[Matrix] = Counter()
-    shared: set[int] = set()
-    first: list[Matrix] = []
+    counts: Counter[Matrix] = Counter()
+    seen: set[int] = set()
+    embeddings: list[Matrix] = []
     skipped = [*get_keys_to_not_convert(model), *(model._keep_in_fp32_modules or ())]  # quantizers/base.py
     for name, module in model.named_modules():
         routed = ".experts." in f".{name}." and "shared" not in name
         use: Use = "routed" if routed else "always" if name in ran else "never"
         dense_in: tuple[str, ...] = () if should_convert_module(name, skipped) else ("bitsandbytes", "quanto")
         dense_in += () if should_convert_module(f"{name}.weight", skipped) else ("torchao",)
-        for matrix, weight in _own(module, module is head):
-            if id(weight) in shared:
+        for matrix, weight in _own_matrices(module, module is head):
+            if id(weight) in seen:  # tied
                 continue
-            shared.add(id(weight))
+            seen.add(id(weight))
             if module is table:
-                first.append(matrix)
+                embeddings.append(matrix)
             else:
                 use = "routed" if matrix.kind == "expert" else use
-                left = dense_in if matrix.kind in ("linear", "conv1d") else ()
-                counted[replace(matrix, count=1, use=use, dense_in=left)] += matrix.count
-    return first + [replace(matrix, count=many) for matrix, many in counted.items()]
+                dense = dense_in if matrix.kind in ("linear", "conv1d") else ()
+                counts[replace(matrix, count=1, use=use, dense_in=dense)] += matrix.count
+    return embeddings + [replace(matrix, count=count) for matrix, count in counts.items()]
 
 
-def _own(module: Any, is_head: bool) -> Iterator[tuple[Matrix, Any]]:
-    """The matrices of one module, without its children's."""
+def _own_matrices(module: Any, is_head: bool) -> Iterator[tuple[Matrix, Any]]:
+    """The matrices of one module, without its children's, each with its weight."""
     bias = getattr(module, "bias", None) is not None
     if isinstance(module, torch.nn.Linear):
         rows, columns = module.weight.shape

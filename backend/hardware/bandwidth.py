@@ -1,7 +1,6 @@
 """Measures this machine's memory bandwidth (`tokendyno doctor --bandwidth`) and stores the result.
 
-Measuring needs torch, so it runs in a process of its own. The result is stored next to the history, and roofline bounds
-use it from then on.
+Measuring needs torch, so it runs in a process of its own. The result is stored beside the history, for roofline bounds.
 """
 
 import contextlib
@@ -43,13 +42,13 @@ class Bandwidth(msgspec.Struct, frozen=True):
 
 
 class MeasureFailed(Exception):
-    """The bandwidth could not be measured. The text is the reason."""
+    """The bandwidth could not be measured; the message is the reason."""
 
 
 def measure(
     machine: "Machine", deadline_s: float = DEADLINE_S, stopped: Callable[[], bool] = lambda: False
 ) -> Bandwidth:
-    """Measure the device in use in a separate process. MeasureFailed on any failure, on timeout, and when `stopped`."""
+    """Measure the device in use, in a separate process. MeasureFailed on any failure, time-out, or when `stopped`."""
     command = python_command("tokendyno.backend.worker.bandwidth", machine.device)
     try:
         process = subprocess.Popen(
@@ -75,31 +74,31 @@ def measure(
                     why = f"no result within {deadline_s:.0f} s" if late else "stopped"
                     raise MeasureFailed(why) from None
     try:
-        found = msgspec.json.decode(stdout.splitlines()[-1], type=dict[str, Any])
-        named = msgspec.convert({**found, "device": machine.name, "measured": time.time()}, Bandwidth)
+        fields = msgspec.json.decode(stdout.splitlines()[-1], type=dict[str, Any])
+        bandwidth = msgspec.convert({**fields, "device": machine.name, "measured": time.time()}, Bandwidth)
     except (IndexError, *UNDECODABLE):
         reason = last_words(stderr.splitlines()) or f"its process exited with code {process.returncode}"
         raise MeasureFailed(reason) from None
-    if min(named.read_bytes_per_s, named.copy_bytes_per_s) <= 0:
+    if min(bandwidth.read_bytes_per_s, bandwidth.copy_bytes_per_s) <= 0:
         raise MeasureFailed("the clock did not advance")
-    return named
+    return bandwidth
 
 
-def remember(found: Bandwidth) -> str:
-    """Store a measurement, replacing an older one of the same device. Returns why that failed, "" if it did not."""
-    kept = [old for old in _read() if old.device != found.device]
+def remember(bandwidth: Bandwidth) -> str:
+    """Store a measurement in place of an older one of the same device. Returns why that failed, "" if it did not."""
+    others = [stored for stored in _read() if stored.device != bandwidth.device]
     file = bandwidth_file()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, msgspec.json.encode([*kept, found]))
+        write_whole(file, msgspec.json.encode([*others, bandwidth]))
     except OSError as error:
         return f"{file} cannot be written ({error.strerror}), so roofline bounds will not use it."
     return ""
 
 
 def recall(device: str) -> Bandwidth | None:
-    """The stored measurement of a device, by the name of its machine; None if there is none or it cannot be read."""
-    return next((found for found in _read() if found.device == device), None)
+    """The stored measurement of a device (`Machine.name`); None if there is none, or the file cannot be read."""
+    return next((stored for stored in _read() if stored.device == device), None)
 
 
 def _read() -> list[Bandwidth]:

@@ -7,11 +7,11 @@ from packaging.version import Version
 
 def startup_messages() -> list[str]:
     """One sentence per problem. transformers 5.23 requires kernels >= 0.18.2, which is not on PyPI."""
-    found = {name: _version(name) for name in ("transformers", "kernels", "torch")}
+    transformers, kernels, torch = (_version(name) for name in ("transformers", "kernels", "torch"))
     messages = []
-    transformers, kernels, torch = found["transformers"], found["kernels"], found["torch"]
     if torch is None or transformers is None:
-        missing = " and ".join(name for name in ("torch", "transformers") if found[name] is None)
+        required = {"torch": torch, "transformers": transformers}
+        missing = " and ".join(name for name, version in required.items() if version is None)
         messages.append(f"{missing} is not installed, so no model can run. Install it with: pip install -e .")
     if transformers and kernels:
         newest = transformers >= Version("5.23")

@@ -10,12 +10,11 @@ INSTALL = "(Debian: apt-get install g++ python3-dev)"
 
 
 def compiler_problem(device: str, env: Mapping[str, str] = os.environ) -> str:
-    """What torch.compile lacks here, as a clause; "" if nothing. Both take the compiler that a variable names, else one
-    of these names (torch 2.13: _inductor/config.py, cpp.cxx; Triton 3.6: runtime/build.py), and Python's headers."""
+    """What torch.compile lacks here, as a clause; "" if nothing. It needs Python's headers, and the compiler that a
+    variable names or one of these (torch 2.13: _inductor/config.py, cpp.cxx; Triton 3.6: runtime/build.py)."""
     variable, names, language = ("CC", ("gcc", "clang"), "C") if device == "cuda" else ("CXX", ("g++",), "C++")
     named = env.get(variable)
-    path = env.get("PATH")
-    if not any(shutil.which(name, path=path) for name in ([named] if named else names)):
+    if not any(shutil.which(name, path=env.get("PATH")) for name in ([named] if named else names)):
         where = f"{variable} names {named}, which is not here" if named else f"no {' or '.join(names)} on PATH"
         return f"there is no {language} compiler ({where})"
     if not (Path(sysconfig.get_path("include")) / "Python.h").is_file():

@@ -1,7 +1,7 @@
 """Reads the GPUs from the CUDA driver, for machines where CUDA works but NVML is missing or fails.
 
 A container may have only one of the two libraries (NVIDIA_DRIVER_CAPABILITIES=compute), and NVML reports no memory size
-for a GPU that shares the host's memory. Free memory is not queried: that needs a CUDA context of hundreds of MB.
+for a GPU that shares the host's memory. Free memory is not read: that takes a CUDA context of hundreds of MB.
 https://docs.nvidia.com/cuda/cuda-driver-api/
 """
 
@@ -22,10 +22,7 @@ class CudaDevice(NamedTuple):
 
 
 class DriverInfo(NamedTuple):
-    """What the driver reports.
-
-    cuda     newest CUDA version that it supports, as 1000 x major + 10 x minor
-    """
+    """What the driver reports. cuda: newest version that it supports, as 1000 x major + 10 x minor."""
 
     devices: tuple[CudaDevice, ...] = ()
     cuda: int | None = None
@@ -53,10 +50,10 @@ def query(library: Any) -> DriverInfo:
         if code:
             raise OSError(f"error {code} in {name}")
 
-    def number(name: str, *more: Any) -> int:
-        found = ctypes.c_int()
-        call(name, ctypes.byref(found), *more)
-        return found.value
+    def number(name: str, *arguments: Any) -> int:
+        result = ctypes.c_int()
+        call(name, ctypes.byref(result), *arguments)
+        return result.value
 
     call("cuInit", 0)
     devices = []
@@ -65,6 +62,6 @@ def query(library: Any) -> DriverInfo:
         name, size = ctypes.create_string_buffer(256), ctypes.c_size_t()
         call("cuDeviceGetName", name, len(name), device)
         call("cuDeviceTotalMem_v2", ctypes.byref(size), device)
-        major, minor = (number("cuDeviceGetAttribute", which, device) for which in (_MAJOR, _MINOR))
+        major, minor = (number("cuDeviceGetAttribute", attribute, device) for attribute in (_MAJOR, _MINOR))
         devices.append(CudaDevice(name.value.decode(errors="replace"), size.value, (major, minor)))
     return DriverInfo(tuple(devices), number("cuDriverGetVersion"))

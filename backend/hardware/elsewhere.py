@@ -1,4 +1,4 @@
-"""A machine that is not here: GPUs of the catalogue, and what is taken for granted of it."""
+"""A machine with other GPUs than this one, and what is taken for granted of it."""
 
 import functools
 from dataclasses import replace
@@ -15,24 +15,24 @@ ASSUMED = (
 
 
 def card_machine(machine: Machine, spec: GpuSpec, gpus: int = 1) -> Machine:
-    """A machine with so many of these GPUs, and the packages of this one."""
+    """A machine with so many GPUs of the catalogue, and the packages of `machine`."""
     return machine_like(machine, spec.name, spec.memory_bytes, spec.capability, gpus)
 
 
 def machine_like(machine: Machine, name: str, memory: int, capability: tuple[int, int], gpus: int = 1) -> Machine:
-    """The same for GPUs of any name, bytes and compute capability; of this machine only the packages are kept."""
-    here = dict(machine.packages)
-    if "torch" in here:  # the CUDA build of that version
-        here["torch"] = here["torch"].partition("+")[0]
+    """The same for GPUs of any name, memory in bytes and compute capability."""
+    packages = dict(machine.packages)
+    if "torch" in packages:  # the CUDA build of that version
+        packages["torch"] = packages["torch"].partition("+")[0]
     folder, layers = _bundled_kernels()
-    there = replace(
+    other = replace(
         machine,
         cpu="",
         gpus=tuple(Gpu(index, name, memory, memory, capability) for index in range(gpus)),
         driver="",
         gpu_problem="",
         system="Linux x86_64",
-        packages=tuple(here.items()),
+        packages=tuple(packages.items()),
         avx512_bf16=False,
         bfloat16=(),
         hub_kernels=(),
@@ -44,11 +44,11 @@ def machine_like(machine: Machine, name: str, memory: int, capability: tuple[int
         hosts=1,
         assumed=ASSUMED.format(name if gpus == 1 else f"{gpus} x {name}"),
     )
-    return stocked(there)
+    return stocked(other)
 
 
 def stocked(machine: Machine) -> Machine:
-    """That machine with every package installed."""
+    """The machine with every package installed."""
     packages = dict.fromkeys(PACKAGES, "999") | dict(machine.packages)
     return replace(machine, packages=tuple(sorted(packages.items())), hub_offline=False)
 

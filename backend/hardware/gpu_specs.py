@@ -1,4 +1,4 @@
-"""Published specifications of the GPUs known by name, from presets/gpus.toml."""
+"""The catalogue of GPUs: published specifications, from presets/gpus.toml."""
 
 import difflib
 import functools
@@ -58,12 +58,12 @@ class _GpuFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _RATES = {"bfloat16": "bfloat16", "float16": "float16", "float8": "float8_e4m3fn", "int8": "int8", "float32": "float32"}
-"""Key of the file -> torch dtype of the rate."""
+"""Key in the file -> torch dtype."""
 
 
 @functools.cache
 def gpus() -> tuple[GpuSpec, ...]:
-    """All GPUs of the catalogue, in the file's order. Read once; InputError says what is wrong in it."""
+    """All GPUs of the catalogue, in the file's order. Read once; InputError where the file is wrong."""
     specs = tuple(map(_spec, read_toml(FILE, _GpuFile).gpu))
     refuse_duplicates(FILE, (key for spec in specs for key in {_key(name) for name in (spec.name, *spec.nvml)}))
     return specs
@@ -89,20 +89,20 @@ def _key(name: str) -> str:
 
 
 def find_by_nvml_name(nvml_name: str) -> GpuSpec | None:
-    """The GPU that NVML calls exactly this; None if it is not in the catalogue, for nothing is guessed."""
+    """The GPU with exactly this name in NVML; None if the catalogue has none, since nothing is guessed."""
     return next((spec for spec in gpus() if nvml_name in spec.nvml), None)
 
 
 def find_gpu(name: str) -> GpuSpec:
-    """The GPU that a user means, whatever the case and punctuation; InputError with the nearest names otherwise."""
-    wanted = _key(name)
+    """The GPU that a user names, in any case and punctuation; InputError with the nearest names if there is none."""
+    key = _key(name)
     for spec in gpus():
-        if wanted in {_key(spec.name), *map(_key, spec.nvml)}:
+        if key in {_key(spec.name), *map(_key, spec.nvml)}:
             return spec
     names = {_key(spec.name): spec.name for spec in gpus()}
-    near = [names[key] for key in names if wanted and (wanted in key or key in wanted)]
-    near = near or [names[key] for key in difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)]
-    hint = f" Did you mean {' or '.join(near[:3])}?" if near else ""
+    similar = [other for other in names if key and (key in other or other in key)]
+    similar = similar or difflib.get_close_matches(key, names, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(names[other] for other in similar[:3])}?" if similar else ""
     raise InputError(
         f"The catalogue has no GPU {shown(name)!r}.{hint} Known: {', '.join(spec.name for spec in gpus())}. fit "
         "takes any other GPU by its memory, such as --vram 24GiB. To measure this machine's GPU: "

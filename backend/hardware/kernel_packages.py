@@ -16,14 +16,14 @@ BUNDLED = PRESETS / "kernels"
 """The kernels that come with tokendyno."""
 
 ROUTED = BUNDLED / "matvec"
-"""The package of them that computes routed experts."""
+"""The one that computes routed experts."""
 
 PUBLISHER = "kernels-community"
-"""The only organization on the Hub whose compiled kernels are downloaded without being named by the user."""
+"""The only organization on the Hub whose compiled kernels are downloaded without the user naming them."""
 
 
 def local_overrides(env: Mapping[str, str] = os.environ) -> dict[str, Path]:
-    """Hub repository -> local folder, from `LOCAL_KERNELS` (org/name=/folder:org/name=/folder), where it exists."""
+    """Hub repository -> existing local folder, from `LOCAL_KERNELS` (org/name=/folder:org/name=/folder)."""
     pairs = (entry.partition("=") for entry in env.get("LOCAL_KERNELS", "").split(":"))
     return {repo: Path(folder) for repo, _, folder in pairs if folder and Path(folder).is_dir()}
 
@@ -37,7 +37,7 @@ def offline_repos(env: Mapping[str, str] = os.environ) -> tuple[str, ...]:
 
 
 def local_folder(device: str, env: Mapping[str, str] = os.environ) -> str:
-    """The folder for `kernels=local`: TOKENDYNO_KERNELS, else the bundled one; "" if it has none for this device."""
+    """The folder of `kernels=local`: TOKENDYNO_KERNELS, else the bundled one; "" if it has none for this device."""
     named = env.get("TOKENDYNO_KERNELS")
     folder = Path(named).expanduser().resolve() if named else BUNDLED
     return str(folder) if layers(folder, device) else ""
@@ -45,22 +45,19 @@ def local_folder(device: str, env: Mapping[str, str] = os.environ) -> str:
 
 def layers(folder: Path, device: str) -> dict[str, Path]:
     """Layer class -> the kernel package that has it for this device. `folder`: one package, or a folder of them."""
-    found: dict[str, Path] = {}
-    for package in _packages(folder):
+    if not folder.is_dir():
+        return {}
+    packages = [folder] if any(_variants(folder, "")) else sorted(child for child in folder.iterdir() if child.is_dir())
+    classes: dict[str, Path] = {}
+    for package in packages:
         for variant in _variants(package, device):
             for name in _names(variant):
-                found.setdefault(name, package)
-    return found
-
-
-def _packages(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return [folder] if any(_variants(folder, "")) else sorted(child for child in folder.iterdir() if child.is_dir())
+                classes.setdefault(name, package)
+    return classes
 
 
 def _variants(package: Path, device: str) -> Iterator[Path]:
-    """Builds for a device ("" for any): "torch-cuda", or with versions, "torch211-cxx11-cu130-x86_64-linux"."""
+    """Builds for a device ("" for any): "torch-cuda", or with versions "torch211-cxx11-cu130-x86_64-linux"."""
     part = {"cuda": "-cu", "": ""}.get(device, f"-{device}")
     for base in (package / "build", package):
         for metadata in sorted(base.glob("torch*/metadata.json")):
@@ -69,7 +66,7 @@ def _variants(package: Path, device: str) -> Iterator[Path]:
 
 
 def _names(variant: Path) -> list[str]:
-    """Classes that `layers` defines or imports from its own package, parsed without running anything."""
+    """Classes that its `layers` module defines or imports from its own package, found by parsing it."""
     source = next((f for f in (variant / "layers.py", variant / "layers" / "__init__.py") if f.is_file()), None)
     if source is None:
         return []
@@ -78,6 +75,6 @@ def _names(variant: Path) -> list[str]:
     except (SyntaxError, ValueError, OSError):
         return []
     names = [node.name for node in body if isinstance(node, ast.ClassDef)]
-    taken = (node for node in body if isinstance(node, ast.ImportFrom) and node.level and node.module)
-    names += [alias.asname or alias.name for node in taken for alias in node.names]
+    imports = (node for node in body if isinstance(node, ast.ImportFrom) and node.level and node.module)
+    names += [alias.asname or alias.name for node in imports for alias in node.names]
     return [name for name in names if name[:1].isalpha()]

@@ -1,7 +1,9 @@
 """The machine: devices, memory, driver, packages. Read from NVML and the system, never from torch."""
 
+import contextlib
 import functools
 import importlib.metadata
+import itertools
 import os
 import platform
 from dataclasses import dataclass, replace
@@ -30,11 +32,11 @@ class Machine:
     """The machine that runs the arms.
 
     avx512_bf16    the CPU has these instructions, for which bitsandbytes repacks 4-bit weights
-    bfloat16       how long products in bfloat16 take on this CPU; empty where that was never measured, or with a GPU
+    bfloat16       how long products in bfloat16 take on this CPU; empty if never measured, or with a GPU
     hub_kernels    kernel repositories of the Hub that need no download
-    kernels        folder of `kernels=local`, "" if it has none for this device
+    kernels        folder of `kernels=local`; "" if it has none for this device
     no_compiler    what torch.compile lacks here (`hardware/compilers.py`); "" if nothing
-    hosts          machines that share a model, this one included; the others are taken to be like it
+    hosts          machines that share a model, with this one; the others are taken to be alike
     assumed        of a machine that is not here (`hardware/elsewhere.py`): what is taken for granted, in a sentence
     """
 
@@ -61,14 +63,9 @@ class Machine:
     assumed: str = ""
 
     @property
-    def cpu_name(self) -> str:
-        """The CPU, as the key of what was measured on it."""
-        return f"{self.cpu}, {self.cores} cores"
-
-    @property
     def name(self) -> str:
-        """What it computes with: its first GPU, or its CPU with the number of cores."""
-        return self.gpus[0].name if self.gpus else self.cpu_name
+        """What it computes with, as the key of measurements: its first GPU, or its CPU with the number of cores."""
+        return self.gpus[0].name if self.gpus else f"{self.cpu}, {self.cores} cores"
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -77,8 +74,8 @@ class Machine:
 
     def version(self, package: str) -> Version | None:
         """The installed version of a distribution, None if it is not installed."""
-        found = dict(self.packages).get(package)
-        return Version(found) if found else None
+        version = dict(self.packages).get(package)
+        return Version(version) if version else None
 
     def has(self, package: str) -> bool:
         """Whether a distribution is installed."""
@@ -87,12 +84,12 @@ class Machine:
     @property
     def torch_has_cuda(self) -> bool:
         """Whether torch is a CUDA build: by its local version, else by what PyPI serves for this system."""
-        found = self.version("torch")
-        if found is None:
+        torch = self.version("torch")
+        if torch is None:
             return False
-        return (
-            found.local.startswith("cu") if found.local else self.system.endswith("x86_64") and "Linux" in self.system
-        )
+        if torch.local:
+            return torch.local.startswith("cu")
+        return self.system.endswith("x86_64") and "Linux" in self.system
 
     @property
     def device(self) -> str:
@@ -101,7 +98,7 @@ class Machine:
 
     @property
     def gpu_uuid(self) -> str:
-        """NVML's name of the very card in use; "" without a GPU."""
+        """NVML's identifier of the card in use; "" without a GPU."""
         return self.gpus[0].uuid if self.gpus else ""
 
     @property
@@ -111,11 +108,11 @@ class Machine:
 
     @property
     def free_device_bytes(self) -> int:
-        """Free memory of that device, in bytes, when the machine was read."""
+        """Free memory of the first GPU, or of the host without one, when the machine was read."""
         return self.gpus[0].free_bytes if self.gpus else self.free_bytes
 
     def describe(self) -> dict[str, str]:
-        """Facts by name, as text, for `machine` in a result."""
+        """Facts as text, by name, for `machine` in a result."""
         gib = 1 << 30
         facts = {
             "device": self.device,
@@ -130,15 +127,8 @@ class Machine:
             facts[f"gpu{gpu.index}"] = f"{gpu.name}, {gpu.memory_bytes / gib:.1f} GiB, capability {major}.{minor}"
         if self.hosts > 1:
             facts["machines"] = f"{self.hosts}, taken to be alike"
-        if self.gpu_uuid:
-            facts["uuid"] = self.gpu_uuid
-        if self.driver:
-            facts["driver"] = self.driver
-        if self.gpu_problem:
-            facts["gpu"] = self.gpu_problem
-        if self.nvml_problem:
-            facts["nvml"] = self.nvml_problem
-        return facts
+        texts = {"uuid": self.gpu_uuid, "driver": self.driver, "gpu": self.gpu_problem, "nvml": self.nvml_problem}
+        return facts | {name: text for name, text in texts.items() if text}
 
     @property
     def remarks(self) -> list[str]:
@@ -148,36 +138,36 @@ class Machine:
 
 
 def detect() -> Machine:
-    """Read the machine now. Takes a few ms, so it is called before every run. InputError as `left_unused`."""
+    """Read the machine now. Takes a few ms, so that it can be called before every run. InputError as `left_unused`."""
     lent = zero_gpu.on_zero_gpu() and not left_unused()
-    found = zero_gpu.lent_gpu() if lent else detect_gpus()
+    detected = zero_gpu.lent_gpu() if lent else detect_gpus()
     total, free = host_memory()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    device = "cuda" if found.gpus else "cpu"
+    device = "cuda" if detected.gpus else "cpu"
     folder = kernel_packages.local_folder(device)
-    offered = kernel_packages.layers(Path(folder), device) if folder else {}
+    kernel_layers = kernel_packages.layers(Path(folder), device) if folder else {}
     machine = Machine(
-        cpu=_cpu_name(),
+        cpu=_cpu_info().get("model name") or platform.processor() or platform.machine(),
         cores=cores,
         memory_bytes=total,
         free_bytes=free,
-        gpus=found.gpus,
-        driver=found.driver,
-        gpu_problem=found.problem,
+        gpus=detected.gpus,
+        driver=detected.driver,
+        gpu_problem=detected.problem,
         python=platform.python_version(),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         packages=tuple(sorted(versions().items())),
         hub_offline=hub_offline(),
-        avx512_bf16=_has_instructions("avx512_bf16"),
+        avx512_bf16="avx512_bf16" in _cpu_info().get("flags", "").split(),
         hub_kernels=kernel_packages.offline_repos(),
         kernels=folder,
-        kernel_layers=tuple(sorted(offered)),
-        nvml_problem=found.nvml_problem,
+        kernel_layers=tuple(sorted(kernel_layers)),
+        nvml_problem=detected.nvml_problem,
         no_compiler=compiler_problem(device),
         zero_gpu=lent,
     )
-    known = None if machine.gpus else bandwidth.recall(machine.name)
-    return replace(machine, bfloat16=tuple(known.bfloat16)) if known else machine
+    measured = None if machine.gpus else bandwidth.recall(machine.name)
+    return replace(machine, bfloat16=tuple(measured.bfloat16)) if measured else machine
 
 
 def hub_offline() -> bool:
@@ -189,14 +179,15 @@ def host_memory() -> tuple[int, int]:
     """(total, available) bytes of host memory, within the control group's limit (containers, Spaces)."""
     info = psutil.virtual_memory()
     total, free = int(info.total), int(info.available)
-    try:
-        with open("/sys/fs/cgroup/memory.max") as limit, open("/sys/fs/cgroup/memory.current") as used:
-            cap = limit.read().strip()
-            if cap != "max":
-                total = min(total, int(cap))
-                free = min(free, max(0, int(cap) - int(used.read()) + _reclaimable_bytes()))
-    except (OSError, ValueError):
-        pass
+    with (
+        contextlib.suppress(OSError, ValueError),
+        open("/sys/fs/cgroup/memory.max") as limit,
+        open("/sys/fs/cgroup/memory.current") as used,
+    ):
+        cap = limit.read().strip()
+        if cap != "max":
+            total = min(total, int(cap))
+            free = min(free, max(0, int(cap) - int(used.read()) + _reclaimable_bytes()))
     return total, free
 
 
@@ -207,33 +198,20 @@ def _reclaimable_bytes() -> int:
 
 
 @functools.cache
-def _cpu_name() -> str:
-    try:
-        with open("/proc/cpuinfo") as info:
-            for line in info:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
-
-
-@functools.cache
-def _has_instructions(flag: str) -> bool:
-    """Whether the CPU reports that instruction set."""
-    try:
-        with open("/proc/cpuinfo") as info:
-            return any(flag in line.split() for line in info if line.startswith("flags"))
-    except OSError:
-        return False
+def _cpu_info() -> dict[str, str]:
+    """The fields of the first core in /proc/cpuinfo; empty without that file."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
+        fields = (line.partition(":") for line in itertools.takewhile(str.strip, lines))
+        return {name.strip(): value.strip() for name, _, value in fields}
+    return {}
 
 
 @functools.cache
 def versions() -> dict[str, str]:
     """Installed versions by distribution name, without those that are missing."""
-    found = {"tokendyno": _version("tokendyno"), "python": platform.python_version()}
-    found |= {name: _version(name) for name in PACKAGES}
-    return {name: version for name, version in found.items() if version}
+    installed = {"tokendyno": _version("tokendyno"), "python": platform.python_version()}
+    installed |= {name: _version(name) for name in PACKAGES}
+    return {name: version for name, version in installed.items() if version}
 
 
 def _version(name: str) -> str:

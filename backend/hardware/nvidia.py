@@ -1,4 +1,4 @@
-"""Detects the NVIDIA GPUs, from NVML or else the CUDA driver, and says why one that is present is not used."""
+"""Detects NVIDIA GPUs by NVML, else by the CUDA driver, and says why one that is present is not used."""
 
 import contextlib
 import importlib.metadata
@@ -17,8 +17,8 @@ from tokendyno.backend.hardware import cuda_driver
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One NVIDIA GPU, or the slice of one (MIG) that a process computes on. `capability`: CUDA compute capability as
-    (major, minor), e.g. (9, 0); `uuid`: as NVML names this very card or slice, "" without it."""
+    """An NVIDIA GPU, or a slice of one (MIG) that a process computes on. `capability`: CUDA compute capability, such as
+    (9, 0); `uuid`: NVML's identifier of this card or slice, "" without NVML."""
 
     index: int
     name: str
@@ -55,50 +55,49 @@ class DetectedGpus:
 
 def left_unused() -> bool:
     """Whether TOKENDYNO_DEVICE=cpu leaves a GPU unused. InputError for any other value, which would do nothing."""
-    asked = os.environ.get("TOKENDYNO_DEVICE", "")
-    if asked not in ("", "cpu"):
+    device = os.environ.get("TOKENDYNO_DEVICE", "")
+    if device not in ("", "cpu"):
         raise InputError(
-            f"TOKENDYNO_DEVICE is {shown(asked)!r}. Set it to cpu, which leaves a GPU unused, or unset it; "
+            f"TOKENDYNO_DEVICE is {shown(device)!r}. Set it to cpu, which leaves a GPU unused, or unset it; "
             "CUDA_VISIBLE_DEVICES chooses between GPUs."
         )
-    return asked == "cpu"
+    return device == "cpu"
 
 
 def detect_gpus() -> DetectedGpus:
     """The GPUs that torch will see, from NVML, else from the CUDA driver. InputError as `left_unused`."""
     unused = left_unused()
-    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible in ("", "-1"):
         return DetectedGpus(problem="hidden by CUDA_VISIBLE_DEVICES")
     if unused:
         return DetectedGpus(problem="switched off by TOKENDYNO_DEVICE=cpu")
     try:
         with nvml() as lib:
-            found = list[Gpu]()
-            slices = dict[str, tuple[Slice, ...]]()
+            cards = list[Gpu]()
+            slices = dict[str, list[Slice]]()
             for i in range(lib.nvmlDeviceGetCount()):
                 handle = lib.nvmlDeviceGetHandleByIndex(i)
                 capability = lib.nvmlDeviceGetCudaComputeCapability(handle)
-                card = _described(lib, handle, i, (capability[0], capability[1]))
-                found.append(card)
-                if parts := _slices(lib, handle, card):
-                    slices[card.uuid] = parts
+                card = _gpu_of(lib, handle, i, (capability[0], capability[1]))
+                cards.append(card)
+                slices[card.uuid] = _slices(lib, handle, card)
             driver = str(lib.nvmlSystemGetDriverVersion())
             cuda = _driver_cuda(lib)
     except Exception as error:  # NVML raises its own hierarchy, and ImportError when absent
         return _without_nvml(f"NVML says {type(error).__name__}: {error}")
-    if not found:
+    if not cards:
         return DetectedGpus(driver=driver, problem="NVML finds no GPU")
-    if problem := _unusable(found[0].name, driver, cuda):
+    if problem := _unusable(cards[0].name, driver, cuda):
         return DetectedGpus(driver=driver, problem=problem)
-    wanted = os.environ.get("CUDA_VISIBLE_DEVICES")
-    seen = _visible(tuple(found), slices, wanted)
-    if not seen:
-        return DetectedGpus(driver=driver, problem=f"CUDA_VISIBLE_DEVICES={shown(wanted or '')} names no GPU here")
-    return DetectedGpus(seen, driver)
+    gpus = _visible(cards, slices, visible)
+    if not gpus:
+        return DetectedGpus(driver=driver, problem=f"CUDA_VISIBLE_DEVICES={shown(visible or '')} names no GPU here")
+    return DetectedGpus(gpus, driver)
 
 
 def _without_nvml(why: str) -> DetectedGpus:
-    """The same from the CUDA driver alone. It reports no free memory, so all memory counts as free."""
+    """The GPUs by the CUDA driver alone, which reports no free memory: all memory counts as free."""
     info = cuda_driver.driver_info()
     if not info.devices:
         return DetectedGpus(
@@ -112,15 +111,15 @@ def _without_nvml(why: str) -> DetectedGpus:
 
 
 def _unusable(name: str, driver: str, driver_cuda: int | None) -> str:
-    """Why the installed torch cannot use a GPU that is present, "" if it can."""
+    """Why the installed torch cannot use a GPU that is present; "" if it can."""
     if _torch_local() == "cpu":
         return f"{name} is not used: the installed torch is a CPU build; install a CUDA build"
-    old = _too_old(driver_cuda, driver, torch_cuda())
-    return f"{name} is not used: {old}" if old else ""
+    too_old = _too_old(driver_cuda, driver, torch_cuda())
+    return f"{name} is not used: {too_old}" if too_old else ""
 
 
 def _torch_local() -> str | None:
-    """The local part of the installed torch's version (behind the +), such as "cpu"; None without torch."""
+    """The local part of the installed torch's version (after the +), such as "cpu"; None without torch."""
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return Version(importlib.metadata.version("torch")).local
     return None
@@ -144,7 +143,7 @@ def _driver_cuda(lib: Any) -> int | None:
 
 
 def _too_old(driver_cuda: int | None, driver: str, built_for: tuple[int, int] | None) -> str:
-    """Why this driver is too old for the installed torch, "" if it is not: within one major version of CUDA none is
+    """Why this driver is too old for the installed torch; "" if it is not. Within a major version of CUDA none is
     (docs.nvidia.com/deploy/cuda-compatibility, minor version compatibility)."""
     if built_for is None or driver_cuda is None or driver_cuda // 1000 >= built_for[0]:
         return ""
@@ -157,59 +156,61 @@ def _too_old(driver_cuda: int | None, driver: str, built_for: tuple[int, int] | 
 
 
 class Slice(NamedTuple):
-    """A slice of a GPU in MIG mode, with the numbers of its GPU instance and compute instance."""
+    """A slice of a GPU in MIG mode. instances: "GPU instance/compute instance", by number."""
 
     gpu: Gpu
     instances: str
 
 
-def _described(lib: Any, handle: Any, index: int, capability: tuple[int, int]) -> Gpu:
+def _gpu_of(lib: Any, handle: Any, index: int, capability: tuple[int, int]) -> Gpu:
     memory, name = lib.nvmlDeviceGetMemoryInfo(handle), str(lib.nvmlDeviceGetName(handle))
     return Gpu(index, name, int(memory.total), int(memory.free), capability, str(lib.nvmlDeviceGetUUID(handle)))
 
 
-def _slices(lib: Any, handle: Any, card: Gpu) -> tuple[Slice, ...]:
-    """The slices of a GPU in MIG mode, each with memory of its own; none of another."""
-    found = []
+def _slices(lib: Any, handle: Any, card: Gpu) -> list[Slice]:
+    """The slices of a GPU in MIG mode, each with memory of its own; empty for other GPUs."""
+    slices = []
     with contextlib.suppress(Exception):  # not supported: GPUs and drivers before MIG
-        for place in range(lib.nvmlDeviceGetMaxMigDeviceCount(handle) if lib.nvmlDeviceGetMigMode(handle)[0] else 0):
+        for index in range(lib.nvmlDeviceGetMaxMigDeviceCount(handle) if lib.nvmlDeviceGetMigMode(handle)[0] else 0):
             with contextlib.suppress(Exception):  # not found: fewer slices than there could be
-                part = lib.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)
-                gpu = _described(lib, part, card.index, card.capability)
+                part = lib.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
+                gpu = _gpu_of(lib, part, card.index, card.capability)
                 name = gpu.name if "MIG" in gpu.name else f"{card.name} MIG"  # never the whole card's rates
-                numbers = lib.nvmlDeviceGetGpuInstanceId(part), lib.nvmlDeviceGetComputeInstanceId(part)
-                found.append(Slice(replace(gpu, name=name), "/".join(map(str, numbers))))
-    return tuple(found)
+                instances = lib.nvmlDeviceGetGpuInstanceId(part), lib.nvmlDeviceGetComputeInstanceId(part)
+                slices.append(Slice(replace(gpu, name=name), "/".join(map(str, instances))))
+    return slices
 
 
-def _visible(gpus: tuple[Gpu, ...], slices: dict[str, tuple[Slice, ...]], wanted: str | None) -> tuple[Gpu, ...]:
-    """The GPUs that torch will see, in its order, as CUDA_VISIBLE_DEVICES lists them; of GPUs in MIG mode one slice.
+def _visible(cards: list[Gpu], slices: dict[str, list[Slice]], visible: str | None) -> tuple[Gpu, ...]:
+    """The GPUs that torch will see, in its order; of GPUs in MIG mode one slice. `visible`: CUDA_VISIBLE_DEVICES.
 
     https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
-    names = [part.strip() for part in wanted.split(",")] if wanted is not None else [gpu.uuid for gpu in gpus]
-    seen: list[Gpu] = []
+    names = [card.uuid for card in cards] if visible is None else [part.strip() for part in visible.split(",")]
+    gpus: list[Gpu] = []
     for name in names:
-        found = _named(gpus, slices, name)
-        if found is None or found in seen:
+        gpu = _named(cards, slices, name)
+        if gpu is None or gpu in gpus:
             break
-        if found.uuid.startswith("MIG-"):
-            return (found,) if not seen else tuple(seen)
-        seen.append(found)
-    return tuple(seen)
+        if gpu.uuid.startswith("MIG-"):
+            return tuple(gpus) or (gpu,)
+        gpus.append(gpu)
+    return tuple(gpus)
 
 
-def _named(gpus: tuple[Gpu, ...], slices: dict[str, tuple[Slice, ...]], name: str) -> Gpu | None:
-    """The one GPU or slice that a part of CUDA_VISIBLE_DEVICES names."""
-    names = {gpu.uuid: gpu for gpu in gpus}
-    for card in gpus:
-        for part in slices.get(card.uuid, ()):
+def _named(cards: list[Gpu], slices: dict[str, list[Slice]], name: str) -> Gpu | None:
+    """The GPU or slice that a part of CUDA_VISIBLE_DEVICES names; None where that is none, or several."""
+    names = {card.uuid: card for card in cards}
+    for card in cards:
+        for part in slices[card.uuid]:
             names |= {part.gpu.uuid: part.gpu, f"MIG-{card.uuid}/{part.instances}": part.gpu}
     if name.isdecimal():
-        found = [gpu for gpu in gpus if gpu.index == int(name)]
+        matches = [card for card in cards if card.index == int(name)]
+    elif name in names:
+        matches = [names[name]]
     else:
-        found = [names[name]] if name in names else [one for key, one in names.items() if name and key.startswith(name)]
-    if len(found) != 1:
+        matches = [gpu for key, gpu in names.items() if name and key.startswith(name)]
+    if len(matches) != 1:
         return None
-    first = slices.get(found[0].uuid)
-    return first[0].gpu if first else found[0]
+    parts = slices.get(matches[0].uuid)
+    return parts[0].gpu if parts else matches[0]

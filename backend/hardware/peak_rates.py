@@ -14,8 +14,8 @@ log = logging.getLogger("tokendyno")
 class PeakRates:
     """Peak rates of one device.
 
-    flops_per_s            dense operations in the compute dtype; None if unknown
-    link_bytes_per_s       between two devices, each way; None if unknown
+    flops_per_s       dense operations in the compute dtype; None if unknown
+    link_bytes_per_s  between two devices, each way; None if unknown
     """
 
     bandwidth_bytes_per_s: float
@@ -29,18 +29,18 @@ THROUGH_MEMORY = "processes on a CPU exchange through its memory"
 
 
 def of_machine(machine: Machine, dtype: str) -> PeakRates | None:
-    """Rates of the device in use: a bandwidth measured here, else that of the data sheet; None if neither is known."""
+    """Rates of the device in use: the bandwidth measured here, else the data sheet's; None if neither is known."""
     if machine.assumed:
         return of_gpu(find_gpu(machine.name), dtype)
     spec = find_by_nvml_name(machine.gpus[0].name) if machine.gpus else None
     flops = spec.flops_per_s.get(dtype) if spec else None
-    found = bandwidth.recall(machine.name)
-    if found is not None:
+    measured = bandwidth.recall(machine.name)
+    if measured is not None:
         unlisted = ", not in the catalogue" if machine.gpus and spec is None else ""
         link = (spec.link_bytes_per_s, _link_of(spec)) if spec else (None, "")
         if not machine.gpus:
-            link = found.read_bytes_per_s, THROUGH_MEMORY
-        return PeakRates(found.read_bytes_per_s, flops, f"measured on this machine{unlisted}", *link)
+            link = measured.read_bytes_per_s, THROUGH_MEMORY
+        return PeakRates(measured.read_bytes_per_s, flops, f"measured on this machine{unlisted}", *link)
     return of_gpu(spec, dtype) if spec else None
 
 
@@ -59,7 +59,7 @@ _TRIED: set[str] = set()
 
 
 def measure_unknown_gpu(machine: Machine, say: Callable[[str], None], stopped: Callable[[], bool]) -> None:
-    """Before a run: measure and store the bandwidth of a GPU outside the catalogue, once. `say`: progress."""
+    """Before a run: measure and store the bandwidth of a GPU outside the catalogue, once. `say` tells the progress."""
     name = machine.name
     if not machine.gpus or machine.zero_gpu or name in _TRIED or of_machine(machine, "float32") is not None:
         return
@@ -70,9 +70,9 @@ def measure_unknown_gpu(machine: Machine, say: Callable[[str], None], stopped: C
 
 
 def measure_once(machine: Machine, stopped: Callable[[], bool]) -> bool:
-    """While nothing runs: measure and store the bandwidth if that was never done. False: `stopped` ended it."""
-    name, known = machine.name, bandwidth.recall(machine.name)
-    if machine.zero_gpu or name in _TRIED or (known is not None and (machine.gpus or known.bfloat16)):
+    """While nothing runs: measure and store the bandwidth if that was never done. False where `stopped` ended it."""
+    name, measured = machine.name, bandwidth.recall(machine.name)
+    if machine.zero_gpu or name in _TRIED or (measured is not None and (machine.gpus or measured.bfloat16)):
         return True
     failed = _measure(machine, stopped)
     if failed and stopped():
@@ -94,9 +94,9 @@ def _measure(machine: Machine, stopped: Callable[[], bool]) -> str:
 def remark(machine: Machine) -> str:
     """What is unknown about this machine's peak rates, in a sentence; "" if nothing is."""
     name = machine.name if machine.gpus else "the CPU"
-    if of_machine(machine, "float32") is None and machine.zero_gpu:
-        return f"The memory bandwidth of {name} is not known, and cannot be measured on ZeroGPU."
     if of_machine(machine, "float32") is None:
+        if machine.zero_gpu:
+            return f"The memory bandwidth of {name} is not known, and cannot be measured on ZeroGPU."
         when = "The app measures it while idle, tokendyno doctor --bandwidth at once."
         return f"The memory bandwidth of {name} is not known yet. {when}"
     if machine.gpus and find_by_nvml_name(name) is None:

@@ -1,4 +1,4 @@
-"""ZeroGPU, where a Space's own process has no GPU: it is lent one for the seconds of a call. No real Space ran this."""
+"""ZeroGPU: a Space's own process has no GPU, and is lent one for the seconds of a call. Not tried on a real Space."""
 
 import os
 

@@ -26,16 +26,16 @@ def test_compiled_passes_are_one_graph_for_each_length_and_give_the_same_text(
     """Traced as for any compiler, and run as it is written: Inductor's code is in the full tier and on a GPU."""
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
-    plain = torch.compile
-    monkeypatch.setattr(torch, "compile", lambda one, mode, dynamic: plain(one, backend="eager", dynamic=dynamic))
+    compiled = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda read, mode, dynamic: compiled(read, backend="eager", dynamic=dynamic))
     model = tiny(architecture)
     cache, loop = StaticSlotCache(model.config, 60), DecodeLoop(model, 0, [], "default", prefill_compiled=True)
-    for asked in (prompt(5), prompt(20), prompt(5), prompt(20, 1)):
+    for inputs in (prompt(5), prompt(20), prompt(5), prompt(20, 1)):
         with torch.inference_mode():
             cache.reset()  # as before each run
-            made = loop.generate(asked.ids, asked.mask, cache, NEW, Told(), GREEDY, 0, True)
-        assert torch.equal(made, greedy(model, asked, NEW))
-        assert cached_tokens(cache) - int(cache.step) == asked.ids.shape[1]
+            ids = loop.generate(inputs.ids, inputs.mask, cache, NEW, Told(), GREEDY, 0, True)
+        assert torch.equal(ids, greedy(model, inputs, NEW))
+        assert cached_tokens(cache) - int(cache.step) == inputs.ids.shape[1]
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1 + 2, "a step, and a prompt of each length"
     assert not torch._dynamo.utils.counters["graph_break"]
     torch._dynamo.reset()

@@ -18,20 +18,20 @@ EVERY = [*ARCHITECTURES, *STATES, *LATENTS, *(pytest.param(name, marks=pytest.ma
 @pytest.mark.parametrize("architecture", EVERY)
 def test_greedy_text_is_that_of_generate_in_and_past_the_window(architecture: str, attention: str | None) -> None:
     model = tiny(architecture, attention)
-    for asked in (prompt(5), prompt(WINDOW), prompt(3, 3), prompt(20, 3, padded=4), prompt(1)):
-        expected = greedy(model, asked)
-        told = Told()
-        assert torch.equal(own(model, asked, told=told), expected)
-        assert told.ids == expected[0, asked.ids.shape[1] :].tolist()
+    for inputs in (prompt(5), prompt(WINDOW), prompt(3, 3), prompt(20, 3, padded=4), prompt(1)):
+        expected = greedy(model, inputs)
+        meter = Told()
+        assert torch.equal(own(model, inputs, told=meter), expected)
+        assert meter.ids == expected[0, inputs.ids.shape[1] :].tolist()
 
 
 @pytest.mark.parametrize("architecture", EVERY)
 def test_logits_of_each_step_are_those_of_generate(architecture: str) -> None:
-    model, asked = tiny(architecture), prompt(20)
-    expected = generated(model, asked.ids)
+    model, inputs = tiny(architecture), prompt(20)
+    expected = generated(model, inputs.ids)
     new_ids = expected.sequences[0, 20:].tolist()
     loop = DecodeLoop(model, 0, [])
-    own(model, asked, loop=loop, given=new_ids)
+    own(model, inputs, loop=loop, given=new_ids)
     torch.testing.assert_close(loop.given_logits(), torch.cat(expected.logits), atol=2e-4, rtol=1e-4)
 
 
@@ -42,35 +42,35 @@ def test_a_prompt_in_chunks_gives_the_same_text(architecture: str) -> None:
     """Chunks below, at and above the window; a last one of one token, or no other than the first."""
     model = tiny(architecture)
     prompts = [(prompt(21), (5, WINDOW, 12)), (prompt(20, 3, padded=4), (5,)), (prompt(3), (12,))]
-    for asked, chunks in prompts:
-        expected = greedy(model, asked)
+    for inputs, chunks in prompts:
+        expected = greedy(model, inputs)
         for chunk in chunks:
-            assert torch.equal(own(model, asked, chunk=chunk), expected)
+            assert torch.equal(own(model, inputs, chunk=chunk), expected)
 
 
 @pytest.mark.parametrize("architecture", [name for name in ARCHITECTURES if name not in ("gpt2", "phi3")])
 def test_fused_projections_give_the_same_text(architecture: str) -> None:
     """phi3 and gpt2 have theirs fused by themselves."""
-    model, asked = build(architecture), prompt(20, 3, padded=4)
+    model, inputs = build(architecture), prompt(20, 3, padded=4)
     assert fuse(model) > 0
-    expected = greedy(tiny(architecture), asked)
-    assert torch.equal(greedy(model, asked), expected)
-    assert torch.equal(own(model, asked), expected)
+    expected = greedy(tiny(architecture), inputs)
+    assert torch.equal(greedy(model, inputs), expected)
+    assert torch.equal(own(model, inputs), expected)
 
 
 @pytest.mark.parametrize("sampling", [Sampling(2.0), Sampling(1.0, 3), Sampling(1.5, 0, 0.6), Sampling(0.8, 20, 0.9)])
 def test_a_sampled_token_is_what_transformers_warpers_and_the_noise_of_the_seed_leave(sampling: Sampling) -> None:
     """Each row and step by the logits of a pass over the whole text, without a cache."""
-    model, asked, seed = tiny("olmo3"), prompt(9, 3), 7
+    model, inputs, seed = tiny("olmo3"), prompt(9, 3), 7
     warpers = LogitsProcessorList([TemperatureLogitsWarper(sampling.temperature)])
     if sampling.top_k:
         warpers.append(TopKLogitsWarper(sampling.top_k))
     if sampling.top_p < 1:
         warpers.append(TopPLogitsWarper(sampling.top_p))
-    ids = asked.ids
+    ids = inputs.ids
     with torch.inference_mode():
         for step in range(NEW):
             logits = model(ids, use_cache=False).logits[:, -1]
             noise = gumbel(logits.shape, torch.tensor([seed]), torch.tensor([step]))
             ids = torch.cat([ids, (warpers(ids, logits) + noise).argmax(-1, keepdim=True)], 1)
-    assert torch.equal(own(model, asked, sampling=sampling, seed=seed), ids)
+    assert torch.equal(own(model, inputs, sampling=sampling, seed=seed), ids)

@@ -14,26 +14,27 @@ from tokendyno.backend.worker.loop.step import Step
 UNDO, LENGTH = 3, 60
 
 
-def begun(model: Any, asked: Any) -> Step:
-    step = Step(model, StaticSlotCache(model.config, LENGTH, undo=UNDO), asked.batch_size, Sampling(), 0)
-    step.begin(asked.ids, asked.mask, 0, [])
+def begun(model: Any, inputs: Any) -> Step:
+    step = Step(model, StaticSlotCache(model.config, LENGTH, undo=UNDO), inputs.batch_size, Sampling(), 0)
+    step.begin(inputs.ids, inputs.mask, 0, [])
     return step
 
 
-def taken(step: Step, many: int) -> None:
-    for _ in range(many):
+def taken(step: Step, steps: int) -> None:
+    for _ in range(steps):
         step()
 
 
-def held(cache: StaticSlotCache) -> list[Any]:
+def contents(cache: StaticSlotCache) -> list[Any]:
     """What is read of a cache: all but slots that are not filled."""
-    found = [cache.counters, *(slots.mask for slots in cache.slots)]
+    tensors = [cache.counters, *(slots.mask for slots in cache.slots)]
     for layer in cache.layers:
-        found += [one for name in ("conv_states", "recurrent_states") for one in getattr(layer, name, {}).values()]
+        for name in ("conv_states", "recurrent_states"):
+            tensors += getattr(layer, name, {}).values()
         if hasattr(layer, "slots"):
             before = layer.slots.filled.index_fill(1, layer.slots.current, False)[:, None, :, None]
-            found += [torch.where(before, one, 0) for one in (layer.keys, layer.values)]
-    return [one.clone() for one in found if one is not None]
+            tensors += [torch.where(before, tensor, 0) for tensor in (layer.keys, layer.values)]
+    return [tensor.clone() for tensor in tensors if tensor is not None]
 
 
 @pytest.mark.parametrize("attention", [None, "eager"])
@@ -41,22 +42,22 @@ def held(cache: StaticSlotCache) -> list[Any]:
 def test_undone_steps_leave_no_trace(architecture: str, attention: str | None) -> None:
     """In a ring that has turned, one that turns in the undone steps, and one with padding in it."""
     model = tiny(architecture, attention)
-    for asked, before in ((prompt(20, 3, padded=4), 2), (prompt(5), 2), (prompt(WINDOW, 3, padded=5), 0)):
+    for inputs, before in ((prompt(20, 3, padded=4), 2), (prompt(5), 2), (prompt(WINDOW, 3, padded=5), 0)):
         with torch.inference_mode():
-            never, step = begun(model, asked), begun(model, asked)
+            never, step = begun(model, inputs), begun(model, inputs)
             taken(never, before)
-            expected = held(never.cache)
+            expected = contents(never.cache)
             for undone in (UNDO, 1, 0, 2):
                 taken(step, before - int(step.cache.step))
                 step.token.fill_(50)  # another text than what follows
                 taken(step, undone)
                 step.cache.rollback(undone)
-                for one, other in zip(held(step.cache), expected, strict=True):
-                    assert torch.equal(one, other), undone
+                for tensor, untouched in zip(contents(step.cache), expected, strict=True):
+                    assert torch.equal(tensor, untouched), undone
                 step.positions.copy_(never.positions)
                 step.token.copy_(never.token)
             taken(step, 20 - before)
-            assert torch.equal(step.out[:20].T, greedy(model, asked, 20)[:, asked.ids.shape[1] :])
+            assert torch.equal(step.out[:20].T, greedy(model, inputs, 20)[:, inputs.ids.shape[1] :])
 
 
 @pytest.mark.parametrize("steps", [UNDO + 1, -1])

@@ -46,23 +46,23 @@ def forgotten() -> Iterator[None]:
 
 
 @contextmanager
-def kept(kind: type, name: str) -> Iterator[list[Any]]:
+def recorded(kind: type, name: str) -> Iterator[list[Any]]:
     """What a method returned, call by call."""
-    found, plain = list[Any](), getattr(kind, name)
+    results, original = list[Any](), getattr(kind, name)
 
-    def method(*args: Any, **more: Any) -> Any:
-        found.append(plain(*args, **more))
-        return found[-1]
+    def method(*args: Any, **kwargs: Any) -> Any:
+        results.append(original(*args, **kwargs))
+        return results[-1]
 
     with mock.patch.object(kind, name, method):
-        yield found
+        yield results
 
 
 def run(architecture: str, choices: dict[str, str], **work: Any) -> Any:
     """Ids (B, P and more) of a run."""
     worker, plan = worker_of(architecture, **choices), plan_of(MODELS[architecture](), dtype="float32", **choices)
     kind: Any = DecodeLoop if choices.get("loop") == "own" else type(worker.model.model)
-    with kept(kind, "generate") as texts:
+    with recorded(kind, "generate") as texts:
         worker.run(job_of(plan, **{"max_new_tokens": NEW} | work))
     return texts[-1]
 
@@ -104,10 +104,10 @@ IN_EVERY_MODEL = ("default", "own batch", "own fused", "own chunks")
 def test_greedy_text_is_that_of_generate(architecture: str, case: str) -> None:
     """Of as many tokens as were asked for, in each row. Padding stands before the prompt."""
     choices, work = GREEDY[case]
-    wanted = expected(architecture, tokens=work.get("prompt_tokens", 0), rows=work.get("batch_size", 1))
-    found = run(architecture, choices, **work)
-    assert torch.equal(found[:, -wanted.shape[1] :], wanted)
-    assert not (found[:, : -wanted.shape[1]] != worker_of(architecture).model.pad).any()
+    reference = expected(architecture, tokens=work.get("prompt_tokens", 0), rows=work.get("batch_size", 1))
+    ids = run(architecture, choices, **work)
+    assert torch.equal(ids[:, -reference.shape[1] :], reference)
+    assert not (ids[:, : -reference.shape[1]] != worker_of(architecture).model.pad).any()
 
 
 SAMPLED: dict[str, dict[str, Any]] = {
@@ -120,23 +120,23 @@ SAMPLED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", SAMPLED)
 @pytest.mark.parametrize("rows", [1, 4])
 def test_sampled_text_is_that_of_generate_with_the_same_seed(case: str, rows: int) -> None:
-    how: dict[str, Any] = {"top_k": 0, "top_p": 1.0} | SAMPLED[case]
+    settings: dict[str, Any] = {"top_k": 0, "top_p": 1.0} | SAMPLED[case]
     worker_of("llama")
     torch.manual_seed(7)
-    wanted = expected("llama", rows=rows, do_sample=True, **how)
-    assert torch.equal(run("llama", {}, seed=7, batch_size=rows, **how), wanted)
-    assert not torch.equal(wanted, expected("llama", rows=rows))
+    reference = expected("llama", rows=rows, do_sample=True, **settings)
+    assert torch.equal(run("llama", {}, seed=7, batch_size=rows, **settings), reference)
+    assert not torch.equal(reference, expected("llama", rows=rows))
 
 
 def test_draft_tokens_leave_a_sampled_text_to_its_seed() -> None:
-    how: dict[str, Any] = {"temperature": 0.5, "top_k": 0, "top_p": 1.0}
+    settings: dict[str, Any] = {"temperature": 0.5, "top_k": 0, "top_p": 1.0}
     choices = {"speculation": "prompt-lookup"}
     drafts = plan_of(llama(), **choices).generate.prompt_lookup
     worker_of("llama")
     torch.manual_seed(7)
-    wanted = expected("llama", do_sample=True, prompt_lookup_num_tokens=drafts, **how)
-    found = run("llama", choices, seed=7, **how)
-    assert torch.equal(found, wanted)
+    reference = expected("llama", do_sample=True, prompt_lookup_num_tokens=drafts, **settings)
+    ids = run("llama", choices, seed=7, **settings)
+    assert torch.equal(ids, reference)
 
 
 @pytest.mark.parametrize("batch", [{"kind": "static"}, {"kind": "continuous", "step_tokens": 32, "page_tokens": 16}])
@@ -144,30 +144,30 @@ def test_draft_tokens_leave_a_sampled_text_to_its_seed() -> None:
 def test_each_of_many_requests_gets_the_text_that_it_gets_alone(architecture: str, batch: dict[str, Any]) -> None:
     worker, traffic = worker_of(architecture), drawn(Draw(5, (5, 40), (3, 12)), 1, 3)
     worker.run(traffic_job(plan_of(MODELS[architecture](), dtype="float32"), traffic, BatchPlan(**batch)))
-    found = BatchSeries()
+    series = BatchSeries()
     for event in worker.events:
         if isinstance(event, Steps | Waits | RequestEnds):
-            found.take(event)
-    for asked in read_requests(worker.model, traffic.requests):
-        ids = torch.tensor([asked.ids])
-        alone = generated(worker.model.model, ids, new=asked.max_new_tokens).sequences[0, ids.shape[1] :]
-        assert found.requests[asked.number].ids == alone.tolist()
+            series.take(event)
+    for request in read_requests(worker.model, traffic.requests):
+        ids = torch.tensor([request.ids])
+        alone = generated(worker.model.model, ids, new=request.max_new_tokens).sequences[0, ids.shape[1] :]
+        assert series.requests[request.number].ids == alone.tolist()
 
 
 @pytest.mark.parametrize(
-    ("kind", "least"), [("quantized-fp8", 0.99), ("quantized-quanto4", 0.95), ("quantized-hqq4", 0.95)]
+    ("kind", "similarity"), [("quantized-fp8", 0.99), ("quantized-quanto4", 0.95), ("quantized-hqq4", 0.95)]
 )
-def test_a_quantized_cache_hands_out_what_it_was_given(kind: str, least: float) -> None:
+def test_a_quantized_cache_hands_out_what_it_was_given(kind: str, similarity: float) -> None:
     """As far as its bits go: a neighbour's numbers have nothing to do with a token's."""
     plan = plan_of(llama(), cache=kind).generate
     cache = Caches(worker_of("llama").model.model.config).make(plan, 1, 0)
     torch.manual_seed(0)
-    given = torch.randn(2, 1, 2, 64, 16)
+    prompt = torch.randn(2, 1, 2, 64, 16)
     token = torch.randn(2, 1, 2, 1, 16)
-    cache.update(*given, 0)
-    for one, found in zip(torch.cat([given, token], -2), cache.update(*token, 0), strict=True):
-        likeness = torch.nn.functional.cosine_similarity(found.float(), one, dim=-1)
-        assert found.shape == one.shape and likeness.min() > least
+    cache.update(*prompt, 0)
+    for states, cached in zip(torch.cat([prompt, token], -2), cache.update(*token, 0), strict=True):
+        likeness = torch.nn.functional.cosine_similarity(cached.float(), states, dim=-1)
+        assert cached.shape == states.shape and likeness.min() > similarity
 
 
 @pytest.mark.parametrize("architecture", MODELS)

@@ -1,4 +1,4 @@
-"""Compile artefacts: all that was compiled for the settings of a run, in one file from which an empty cache is filled.
+"""Compile artefacts: all that was compiled for the settings of a run, in one file that fills an empty cache.
 
 A file of artefacts contains generated code and pickles, so loading one runs code. Therefore the folder is private to
 this user, and a file that anybody else could have written is ignored. torch uses an artefact only for the same graph,
@@ -27,7 +27,7 @@ class Saved(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Taken:
-    """What was loaded from a file of artefacts; a `note` says why where that is nothing."""
+    """What was loaded from a file of artefacts; `note` says why if nothing was."""
 
     loaded_bytes: int = 0
     cold_before_s: float = 0.0
@@ -82,11 +82,11 @@ def forget() -> None:
 
 
 def _read(path: Path) -> tuple[Saved, bytes]:
-    beside = path.with_suffix(".json")
-    for one in (path, beside):
-        if one.is_symlink() or not paths.is_private(one):
+    metadata = path.with_suffix(".json")
+    for file in (path, metadata):
+        if file.is_symlink() or not paths.is_private(file):
             raise ValueError("other users can write to it")
-    return msgspec.json.decode(beside.read_bytes(), type=Saved), path.read_bytes()
+    return msgspec.json.decode(metadata.read_bytes(), type=Saved), path.read_bytes()
 
 
 def _ignored(path: Path, why: str) -> Taken:

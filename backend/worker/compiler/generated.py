@@ -1,7 +1,6 @@
-"""The code that Inductor generated for each graph, and whether the options asked for were in effect as it did.
+"""The code that Inductor generated for each graph, and whether the requested options were in effect.
 
-Both are read where torch takes a graph into use, which is inside of the options whether the graph was compiled or
-loaded from the cache.
+Both are read where torch takes a graph into use, while the options apply, whether it was compiled or came from a cache.
 """
 
 import contextlib
@@ -13,16 +12,16 @@ from typing import Any
 from tokendyno.backend.messages import GraphCode
 
 MOST_BYTES = 2 << 20
-"""Of an arm's code as text; packed it is about a twentieth. Graphs past it are named and left out."""
+"""Limit for an arm's code as text (packed it is about a twentieth). Graphs beyond it are listed without their code."""
 
 _PATH = re.compile(r"(?<![\w./:])/(?:[\w.+-]+/)+(?=[\w.+-]+)")
 
 
 class Generated:
-    """Of one loaded model, since its settings of compiling changed last."""
+    """The graphs of one loaded model, since its compile settings last changed."""
 
     def __init__(self) -> None:
-        self._code: dict[str, tuple[str, str]] = {}  # key of the code -> id of its graph, text
+        self._code: dict[str, tuple[str, str]] = {}  # key in the cache -> compile id, code
         self._graphs = self._with_options = 0
 
     @contextlib.contextmanager
@@ -37,8 +36,8 @@ class Generated:
         def post_compile(graph: Any, *args: Any, **kwargs: Any) -> Any:
             self._graphs += 1
             self._with_options += all(getattr(config, name) == on for name, on in options)
-            number = str(CompileContext.current_compile_id() or "")
-            self._code.setdefault(str(graph.cache_key), (number, graph.source_code or ""))
+            compile_id = str(CompileContext.current_compile_id() or "")
+            self._code.setdefault(str(graph.cache_key), (compile_id, graph.source_code or ""))
             return original(graph, *args, **kwargs)
 
         CompiledFxGraph.post_compile = post_compile
@@ -49,15 +48,15 @@ class Generated:
 
     @property
     def graphs(self) -> tuple[int, int]:
-        """How many there were, and for how many of them every option was in effect."""
+        """How many graphs there were, and for how many of them every option was in effect."""
         return self._graphs, self._with_options
 
     def code(self) -> list[GraphCode]:
-        """Of each graph, in the order of compiling, without the folders of this machine."""
+        """The code of each graph, in the order of compiling, without names of this machine's folders."""
         graphs, left = [], MOST_BYTES
-        for number, text in self._code.values():
-            text = _PATH.sub("", text)
-            fits = len(text) <= left
-            left -= len(text) * fits
-            graphs.append(GraphCode(number, len(text), gzip.compress(text.encode(), mtime=0) if fits else b""))
+        for compile_id, code in self._code.values():
+            code = _PATH.sub("", code)
+            fits = len(code) <= left
+            left -= len(code) * fits
+            graphs.append(GraphCode(compile_id, len(code), gzip.compress(code.encode(), mtime=0) if fits else b""))
         return graphs

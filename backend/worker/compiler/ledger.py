@@ -1,7 +1,7 @@
-"""torch.compile as a plan asks for it, and the ledger of what it did: graphs, breaks, recompiles, skips, seconds.
+"""torch.compile as planned, and the ledger of what it did: graphs, breaks, recompiles, skips, seconds.
 
-The figures come from Dynamo's records of each compilation and from its counters, which are global to the process. So
-whenever the settings change, everything compiled before is reset and counting starts again.
+The figures come from Dynamo's record of each compilation and from its counters, which are global to the process. So
+when the settings change, everything compiled before is reset and counting starts anew.
 """
 
 import contextlib
@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import torch
 import torch._dynamo
 from msgspec.structs import replace
@@ -43,27 +42,28 @@ from tokendyno.backend.worker.prove.compile_log import break_places, first_line,
 
 _UNKNOWN_SKIP = "torch gave no reason"
 _MOST_RECORDS = 4096
+_NOTHING = Compiled(0.0, [], {}, {}, 0, 0, 0)
 STAGES = ("dynamo", "inductor", "codegen", "autotune")
-"""Of compiling a graph, see `Compiled`."""
+"""Stages of compiling a graph; see `Compiled`."""
 
 
 def compile_config(plan: GeneratePlan) -> CompileConfig | None:
     """How `generate` compiles its decode step; None: not at all."""
     if plan.compile_mode is None:
         return None
-    given = plan.compile_values
-    dynamic = True if plan.shapes == "dynamic" else given.dynamic
-    config = CompileConfig(given.fullgraph, dynamic, given.backend, plan.compile_mode)
-    if given.options:
-        config.mode, config.options = None, dict(given.options)  # torch takes one of them
+    values = plan.compile_values
+    dynamic = True if plan.shapes == "dynamic" else values.dynamic
+    config = CompileConfig(values.fullgraph, dynamic, values.backend, plan.compile_mode)
+    if values.options:
+        config.mode, config.options = None, dict(values.options)  # torch takes only one of the two
     config._compile_all_devices = True  # otherwise CPUs are silently skipped
     return config
 
 
 @contextlib.contextmanager
 def restoring_recompile_limit() -> Iterator[None]:
-    """Keeps Dynamo's limit of recompilations, which transformers raises for good where a prompt is read in chunks
-    (5.22: generation/utils.py, `_prefill`): later runs give up after as many as any other."""
+    """Restores Dynamo's limit of recompilations afterwards. transformers 5.22 raises it for good where a prompt is read
+    in chunks (generation/utils.py, `_prefill`), and later runs would give up later than others."""
     limit = torch._dynamo.config.recompile_limit
     try:
         yield
@@ -72,7 +72,7 @@ def restoring_recompile_limit() -> Iterator[None]:
 
 
 def _graphs_in_this_thread() -> None:
-    """torch 2.11 keeps Inductor's CUDA graphs by thread, and asserts in any but the one that imported their module."""
+    """torch 2.11 keeps Inductor's CUDA graphs by thread, and asserts in every thread but the one that imported them."""
     from torch._inductor import cudagraph_trees
 
     local = cudagraph_trees.local
@@ -84,8 +84,8 @@ def _graphs_in_this_thread() -> None:
 class Compiling:
     """torch.compile for one loaded model. Totals of the ledger go into `counts`, for the axes.
 
-    cache_s    seconds spent on filling the compile cache of this process, and on sharing what it holds
-    settings   change when everything that was compiled and warmed up before is reset
+    cache_s    seconds spent on filling this process's compile cache and on publishing it
+    settings   of the latest compiled run; other ones reset everything that was compiled and warmed up
     generated  the code of the graphs
     """
 
@@ -94,49 +94,49 @@ class Compiling:
         self.cache_s = 0.0
         self.settings: Any = None
         self.generated = Generated()
-        self._broken: Any = None  # a graph break on purpose, which can be removed
+        self._graph_break: Any = None  # the handle of one on purpose
         self._options: tuple[tuple[str, bool], ...] | None = None  # of Inductor; None where it compiles nothing
-        self._key = ""
-        self._new = Compiled(0.0, [], {}, {}, 0, 0, 0)
+        self._key = ""  # of the artefacts; "" without
+        self._new = _NOTHING  # since the settings last changed
         self._start: _Start = _Start()
-        self._cache: CompileCacheKind | None = None  # what the compile cache of this process was filled with
+        self._cache: CompileCacheKind | None = None  # what this process's compile cache was filled with
         self._published: tuple[_Start, CompileCacheKind] | None = None
         self._whole: Any = None  # the compiled call of the whole model
 
     def begin(self, plan: Plan, batch_size: int, length: int) -> list[str]:
         """Before the warm-up of a run. Returns remarks for the user. `length`: slots of a static cache."""
-        made = plan.generate
-        if self._broken is not None:
-            self._broken.remove()
-        broken = made.compile_values.graph_break if made.compile_mode else ""
-        self._broken = break_graph(self._model, broken) if broken else None
-        inductor = made.compile_mode is not None and made.compile_values.backend == "inductor"
-        self._options = made.compile_values.options if inductor else None
-        if made.compile_mode in GRAPH_MODES and plan.load.device == "cuda":
+        generate = plan.generate
+        if self._graph_break is not None:
+            self._graph_break.remove()
+        how = generate.compile_values.graph_break if generate.compile_mode else ""
+        self._graph_break = break_graph(self._model, how) if how else None
+        inductor = generate.compile_mode is not None and generate.compile_values.backend == "inductor"
+        self._options = generate.compile_values.options if inductor else None
+        if generate.compile_mode in GRAPH_MODES and plan.load.device == "cuda":
             _graphs_in_this_thread()
-        if made.compile_mode is None:
+        if generate.compile_mode is None:
             self._start, self._key = _Start.now(), ""
             if plan.load.attention == "flex_attention" and self._cache is None:  # it compiles itself
                 self._use_cache("torch")
             return []
         self._start = _Start()
-        self._key = artefacts.key_of(plan, batch_size, length) if made.compile_cache == "artefacts" else ""
+        self._key = artefacts.key_of(plan, batch_size, length) if generate.compile_cache == "artefacts" else ""
         settings = (
-            made.compile_mode,
-            made.compile_values,
-            made.shapes,
-            made.loop,
-            made.cuda_graphs,
-            made.compile_cache,
-            made.cache.name,
+            generate.compile_mode,
+            generate.compile_values,
+            generate.shapes,
+            generate.loop,
+            generate.cuda_graphs,
+            generate.compile_cache,
+            generate.cache.name,
             self._key,
-            made.prefill_compiled,
+            generate.prefill_compiled,
         )
         if settings == self.settings:
             return []
         self._forget()
         self.settings = settings
-        self._use_cache(made.compile_cache)
+        self._use_cache(generate.compile_cache)
         taken = artefacts.take(self._key) if self._key else artefacts.Taken()
         self._new = replace(self._new, loaded_bytes=taken.loaded_bytes, cold_before_s=taken.cold_before_s)
         return [taken.note] if taken.note else []
@@ -159,7 +159,7 @@ class Compiling:
         self.cache_s += time.perf_counter() - begin_s
 
     def publish(self) -> None:
-        """Share what was compiled with other workers. To be called while nothing compiles."""
+        """Share what was compiled with other workers, while nothing compiles."""
         now = _Start.now()
         if self._cache is None or self._published == (now, self._cache):
             return
@@ -168,8 +168,8 @@ class Compiling:
         self._published = now, self._cache
         self._count(cache_files_published=published, cache_files_compiled=compiled)
 
-    def _count(self, **known: float | None) -> None:
-        self._counts.compilation = msgspec.structs.replace(self._counts.compilation, **known)
+    def _count(self, **totals: float | None) -> None:
+        self._counts.compilation = replace(self._counts.compilation, **totals)
 
     def _forget(self) -> None:
         torch._dynamo.reset()
@@ -180,12 +180,12 @@ class Compiling:
         clear_compilation_metrics()
         artefacts.forget()
         self.generated = Generated()
-        self._new = Compiled(0.0, [], {}, {}, 0, 0, 0)
+        self._new = _NOTHING
 
     @contextlib.contextmanager
     def whole_model(self, plan: GeneratePlan) -> Iterator[None]:
-        """Around `generate` with a growing cache, for which it compiles nothing: its calls of the model are compiled,
-        the prefill too, as by `model.compile()`."""
+        """Around `generate` with a growing cache, where it compiles nothing itself: compile all its calls of the model,
+        the prefill included, as by `model.compile()`."""
         config = None if plan.cache.fixed else compile_config(plan)
         if config is None:
             yield
@@ -200,7 +200,7 @@ class Compiling:
             self._model._compiled_call_impl = None
 
     def noting(self) -> contextlib.AbstractContextManager[None]:
-        """Around whatever may compile: the code that is generated is kept."""
+        """Around whatever may compile: keep the generated code."""
         return contextlib.nullcontext() if self._options is None else self.generated.noting(self._options)
 
     @contextlib.contextmanager
@@ -208,17 +208,17 @@ class Compiling:
         """Around a phase of the warm-up: each new graph is progress. `cold`: its seconds count as cold_s."""
         begun: Counter[str] = Counter()
 
-        def tell(args: Any) -> None:
-            what = "CUDA graph" if is_recording(args) else "graph"
-            begun[what] += 1
-            steps.step(None, f"{what} {begun[what]}")
+        def report(args: Any) -> None:
+            kind = "CUDA graph" if is_recording(args) else "graph"
+            begun[kind] += 1
+            steps.step(None, f"{kind} {begun[kind]}")
 
         begin_s = time.perf_counter()
         try:
-            with watching(tell, lambda args: None), self.noting():
+            with watching(report, lambda args: None), self.noting():
                 yield
         except BaseException:
-            self.settings = None  # the next run starts with another cache: a file of this one may be torn
+            self.settings = None  # so that the next run starts a new cache: a file of this one may be torn
             raise
         took_s = time.perf_counter() - begin_s if cold else 0.0
         self._new = replace(
@@ -233,17 +233,17 @@ class Compiling:
             self._new = replace(self._new, saved_bytes=artefacts.save(self._key, cold_s))
 
     def ledger(self) -> Compiled | None:
-        """What was compiled so far, also added to `counts`; None if nothing was."""
+        """What was compiled so far, also written into `counts`; None if nothing was."""
         now = _Start.now()
-        every = get_compilation_metrics()[self._start.records :]
-        failed = Counter(f"not compiled: {first_line(r.fail_reason or '')}" for r in every if r.fail_type)
-        records = [r for r in every if not r.is_runtime and not r.fail_type]
+        metrics = get_compilation_metrics()[self._start.records :]
+        failed = Counter(f"not compiled: {first_line(r.fail_reason or '')}" for r in metrics if r.fail_type)
+        records = [r for r in metrics if not r.is_runtime and not r.fail_type]
         skips = Counter(first_line(r.cudagraph_skip_reason) for r in records if r.cudagraph_skip_reason)
         skips[_UNKNOWN_SKIP] += now.skips - self._start.skips - skips.total()
         cache = now.cache - self._start.cache
-        graphs = graphs_of(every)
+        graphs = graphs_of(metrics)
         compiled = replace(
-            self._new if self._start == _Start() else Compiled(0.0, [], {}, {}, 0, 0, 0),
+            self._new if self._start == _Start() else _NOTHING,
             graphs=graphs,
             breaks=_placed(now.breaks - self._start.breaks) | failed,
             skips=dict(+skips),
@@ -251,7 +251,7 @@ class Compiling:
             misses=cache["miss"],
             stages_s={stage: sum(graph.stages_s[stage] for graph in graphs) for stage in STAGES},
         )
-        (tuned, own), (inductor, with_options) = _generated(), self.generated.graphs
+        (tuned, own_files), (inductor, with_options) = _generated(), self.generated.graphs
         self._count(
             compile_cold_s=compiled.cold_s,
             graphs=len(compiled.graphs),
@@ -264,7 +264,7 @@ class Compiling:
             artefacts_saved_bytes=compiled.saved_bytes,
             artefacts_cold_s=compiled.cold_before_s,
             tuned_kernels=tuned,
-            own_code_files=own,
+            own_code_files=own_files,
             inductor_graphs=inductor,
             option_graphs=with_options,
         )
@@ -272,14 +272,14 @@ class Compiling:
 
 
 def _placed(breaks: Counter[str]) -> dict[str, int]:
-    """Each reason with where it was met."""
+    """The same with the place of each break in its reason."""
     places = break_places(graph_break_reasons)
     return {f"{reason} at {places[reason]}" if reason in places else reason: n for reason, n in breaks.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """State of the process's counters."""
+    """The process's counters at some moment."""
 
     records: int = 0
     skips: int = 0
@@ -292,13 +292,13 @@ class _Start:
         breaks: Counter[str] = Counter()
         for reason, count in counters["graph_break"].items():
             breaks[first_line(reason)] += count
-        missed = inductor["fxgraph_cache_miss"] + inductor["fxgraph_cache_bypass"]  # not there, or not to be kept
+        missed = inductor["fxgraph_cache_miss"] + inductor["fxgraph_cache_bypass"]  # absent, or cannot be cached
         cache = Counter(hit=inductor["fxgraph_cache_hit"], miss=missed)
         return _Start(len(get_compilation_metrics()), inductor["cudagraph_skips"], breaks, cache)
 
 
 def graphs_of(records: Sequence[CompilationMetrics]) -> list[CompiledGraph]:
-    """The graphs that were compiled. Tuning generated code when it is first called is a record of its own."""
+    """The graphs that were compiled. Autotuning at the first call has a record of its own, and counts for its graph."""
     tuned_us: Counter[str] = Counter()
     for record in records:
         if record.is_runtime:
@@ -309,12 +309,12 @@ def graphs_of(records: Sequence[CompilationMetrics]) -> list[CompiledGraph]:
             continue
         whole_s = record.entire_frame_compile_time_s or 0.0
         backend_s, codegen_s = record.backend_compile_time_s or 0.0, record.code_gen_time_s or 0.0
-        inside_s = (record.compile_time_autotune_time_us or 0) / 1e6
+        autotune_s = (record.compile_time_autotune_time_us or 0) / 1e6
         seconds = (
             max(0.0, whole_s - backend_s),
             max(0.0, backend_s - codegen_s),
-            max(0.0, codegen_s - inside_s),
-            inside_s + tuned_us.pop(str(record.compile_id), 0) / 1e6,
+            max(0.0, codegen_s - autotune_s),
+            autotune_s + tuned_us.pop(str(record.compile_id), 0) / 1e6,
         )
         stages_s = dict(zip(STAGES, seconds, strict=True))
         graphs.append(CompiledGraph(whole_s, guard(record.recompile_reason), str(record.compile_id or ""), stages_s))
@@ -322,28 +322,28 @@ def graphs_of(records: Sequence[CompilationMetrics]) -> list[CompiledGraph]:
 
 
 def _generated() -> tuple[int, int]:
-    """(tuned Triton kernels, files in the scratch folder) of the generated code that this process holds."""
+    """(tuned Triton kernels, files in this process's own folder) of the generated code that it has loaded."""
     codecache = sys.modules.get("torch._inductor.codecache")  # not loaded where nothing was compiled
     if codecache is None:
         return 0, 0
     scratch_folder = str(paths.scratch_folder(os.getpid()))
-    tuned = own = 0
+    tuned = own_files = 0
     for module in codecache.PyCodeCache.modules:
         path = str(module.__file__)
-        own += path.startswith(scratch_folder)
+        own_files += path.startswith(scratch_folder)
         with contextlib.suppress(OSError):
             tuned += Path(path).read_text(encoding="utf-8").count("'max_autotune': True")
-    return tuned, own
+    return tuned, own_files
 
 
 def is_recording(args: Any) -> bool:
-    """Whether this callback is about recording a CUDA graph, not about compiling a graph."""
+    """Whether a callback is about recording a CUDA graph, not about compiling."""
     return bool(args.callback_trigger == CallbackTrigger.CUDAGRAPH_RECORDING)
 
 
 @contextlib.contextmanager
 def watching(begin: Callable[[Any], None], end: Callable[[Any], None]) -> Iterator[None]:
-    """Call these when Dynamo starts and ends a compilation, and when Inductor records a CUDA graph."""
+    """Call these when Dynamo begins and ends a compilation, or Inductor begins and ends recording a CUDA graph."""
     _callbacks.register_start_callback(begin)
     _callbacks.register_end_callback(end)
     try:

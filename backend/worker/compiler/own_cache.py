@@ -2,11 +2,11 @@
 
 Compilers write their output in place: a worker that is killed while g++ links leaves an empty or torn library under its
 final name, and torch, which finds a library by that name, fails with "file too short" from then on. So no worker
-compiles into a folder that another one reads. Each has a folder of its own, which is removed with it, and which starts
-with hard links to the files of the shared folder. Files get there as hard links too, in one step and under their final
-name, and only at moments at which nothing compiles: after a warm-up and after a run. torch names them by their content,
-so a file that is there already is the same. What is torn all the same (after a power cut, say) is found on the way in
-and out: it is deleted.
+compiles into a folder that another one reads. Each has a folder of its own, which is removed with it and starts with
+hard links to the files of the shared folder. Files get there as hard links too, in one step and under their final name,
+and only while nothing compiles: after a warm-up and after a run. torch names files by their content, so one that is
+there already is the same. A file that is torn all the same (by a power cut, say) is not published, and is deleted from
+the shared folder.
 
 torch's default folder (/tmp/torchinductor_USER) and the user's own TORCHINDUCTOR_CACHE_DIR are neither read nor
 written. Precompiled headers, which torch keeps across empty caches on purpose, are shared by every kind of cache: a
@@ -36,8 +36,8 @@ _ELF = b"\x7fELF"
 class Filled:
     """What the cache of this process held at the start.
 
-    files   compiled files in it, without headers
-    shared  those that it should hold: all that the shared folder had; 0 for an empty cache
+    files   compiled files, without headers
+    shared  how many there should be: all of the shared folder; 0 for an empty cache
     """
 
     files: int = 0
@@ -45,16 +45,16 @@ class Filled:
 
 
 def name_folder() -> None:
-    """Before torch is imported: what compiles before any run goes into this process's own folder, made when needed.
+    """To be called before torch is imported: what compiles before any run goes into this process's own folder.
 
-    Triton writes a file aside and renames it: kernels that no graph contains stay in its usual cache.
+    Not Triton's kernels that are part of no graph: it renames finished files into place, so its usual cache is safe.
     """
     paths.remove_scratch(os.getpid())  # of an earlier process with the same id
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(paths.scratch_folder(os.getpid()) / "inductor")
 
 
 def use(kind: CompileCacheKind) -> Filled:
-    """Start with a new folder: filled from the shared one ("torch"), or empty. torch forgets what was compiled."""
+    """Start a new folder: filled from the shared one ("torch"), or empty. torch forgets what it compiled before."""
     folder, shared = paths.make_scratch(), paths.private_folder("compiled")
     os.environ.update({name: str(folder / part) for name, part in VARIABLES.items()})
     if sum(map(_size, _files(shared))) > MOST_BYTES:
@@ -66,7 +66,7 @@ def use(kind: CompileCacheKind) -> Filled:
     from torch._inductor.utils import clear_caches
 
     clear_caches()
-    if hasattr(codecache, "_HEADER_DIR"):  # outside its cache, in a folder that it names when it is imported
+    if hasattr(codecache, "_HEADER_DIR"):  # not in its cache folder, and named once, at import
         codecache._HEADER_DIR = str(folder / HEADERS)
         codecache._HEADER_LOCK_DIR = str(folder / HEADERS / "locks")
         codecache._precompile_header.cache_clear()
@@ -74,7 +74,7 @@ def use(kind: CompileCacheKind) -> Filled:
 
 
 def _fill(folder: Path, shared: Path, kind: CompileCacheKind) -> Filled:
-    """Link what is whole in the shared folder, delete what is torn, and count what can then be read."""
+    """Link the whole files of the shared folder, and delete torn ones."""
     linked = 0
     for path in _files(shared):
         header = path.relative_to(shared).parts[0] == HEADERS
@@ -83,14 +83,14 @@ def _fill(folder: Path, shared: Path, kind: CompileCacheKind) -> Filled:
         elif header or kind == "torch":
             _link(path, folder / path.relative_to(shared))
             linked += not header
-    there = sum(1 for path in _files(folder) if path.relative_to(folder).parts[0] != HEADERS)
-    return Filled(there, linked)
+    files = sum(1 for path in _files(folder) if path.relative_to(folder).parts[0] != HEADERS)
+    return Filled(files, linked)
 
 
 def publish(kind: CompileCacheKind) -> tuple[int, int]:
-    """Add what was compiled to the shared folder, while nothing compiles: an empty cache adds its headers alone.
+    """Add what was compiled to the shared folder, while nothing compiles. A fresh cache adds its headers alone.
 
-    Returns how many compiled files of this process are there now, and how many there should be.
+    Returns how many compiled files of this process the shared folder has now, and how many it should have.
     """
     folder, shared = paths.scratch_folder(os.getpid()), paths.private_folder("compiled")
     published = compiled = 0
@@ -108,9 +108,9 @@ def publish(kind: CompileCacheKind) -> tuple[int, int]:
 
 
 def is_torn(path: Path) -> bool:
-    """Whether a file was not written to its end: it is empty, or a library without its last part.
+    """Whether a file is incomplete: unreadable, empty, or a library without its end.
 
-    A linker writes the section headers last, and says at the start where they end.
+    A library ends with its section headers, and its first bytes say where those end.
     """
     try:
         with path.open("rb") as file:
@@ -121,8 +121,8 @@ def is_torn(path: Path) -> bool:
         return size == 0
     if len(head) < 64:
         return True
-    begin, each, many = (int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62)))
-    return begin == 0 or begin + each * many > size
+    begin, header_bytes, headers = (int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62)))
+    return begin == 0 or begin + header_bytes * headers > size
 
 
 def _size(path: Path) -> int:
@@ -133,7 +133,7 @@ def _size(path: Path) -> int:
 
 
 def _files(base: Path) -> Iterator[Path]:
-    """Files that are written once and named by their content, in both caches and among the headers."""
+    """Files that are written once and named by their content: in both caches, and headers."""
     for part in (*VARIABLES.values(), HEADERS):
         for folder, folders, names in os.walk(base / part):
             folders[:] = [name for name in folders if name not in _NOT_SHARED and not name.startswith("tmp.")]
@@ -145,7 +145,7 @@ def _files(base: Path) -> Iterator[Path]:
 
 
 def _link(path: Path, target: Path) -> None:
-    """A second name for the same file; a copy, renamed when it is complete, where the file system has no links."""
+    """Hard-link `path` as `target`; without hard links, copy it and rename the complete copy."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         os.link(path, target)

@@ -1,8 +1,7 @@
-"""What a model's files are to blame for: a part that cannot be read or used is named, and no choice of the arm is
-blamed.
+"""Errors that a model's files cause: the part that cannot be read or used is named, and no choice of the arm is blamed.
 
-While a part of the model is read, or is used on a text, the engine is told: it ends a worker that takes too long over
-a text, and names the part where the worker dies of it. Native code can be interrupted in no other way.
+The engine is told which part of the model is being read, or used on a text: it ends a worker that takes too long over a
+text, and names the part if the worker dies. Native code cannot be interrupted in any other way.
 """
 
 import contextlib
@@ -18,13 +17,13 @@ from tokendyno.backend.errors import COPY_AGAIN, InputError
 from tokendyno.backend.messages import PartUse, Reading
 
 announce: ContextVar[Callable[[Reading], object]] = ContextVar("announce", default=lambda reading: None)
-"""Tells the engine what this thread works on."""
+"""Tells the engine which part this thread works on."""
 
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 
 
 class Unreadable(InputError):
-    """A part of the model could not be read or used; its cause is what a library raised."""
+    """A part of the model could not be read or used. `__cause__` is the library's own error."""
 
     def __init__(self, part: str, use: PartUse, why: str) -> None:
         fails = "fails on this text" if use == "tokenize" else "cannot be read"
@@ -33,7 +32,10 @@ class Unreadable(InputError):
 
 @contextlib.contextmanager
 def reading(part: str, use: PartUse = "read") -> Iterator[None]:
-    """Within it, errors that say nothing of files or packages become Unreadable. `part`: as in "model's tokenizer"."""
+    """Within it, errors become Unreadable, but for those about files, packages or memory.
+
+    part  completes "The model's ...": "tokenizer (tokenizer.json)"
+    """
     announce.get()(Reading(part, use))
     try:
         yield
@@ -48,25 +50,25 @@ def reading(part: str, use: PartUse = "read") -> Iterator[None]:
 
 
 def named(part: str, folder: Path, names: tuple[str, ...]) -> str:
-    """A part of the model with those of its files that are there. `folder`: or the one file that holds everything."""
-    found = [folder.name] if folder.is_file() else [name for name in names if (folder / name).is_file()]
-    return f"{part} ({', '.join(found)})" if found else part
+    """`part` with those of its files that exist. `folder` may also be the one file that holds everything."""
+    present = [folder.name] if folder.is_file() else [name for name in names if (folder / name).is_file()]
+    return f"{part} ({', '.join(present)})" if present else part
 
 
 def using(tokenizer: Any) -> contextlib.AbstractContextManager[None]:
-    """Around what turns text into tokens, or tokens into text."""
+    """Around whatever encodes or decodes text."""
     return reading(named("tokenizer", Path(tokenizer.name_or_path), TOKENIZER[:1]), "tokenize")
 
 
-def token_ids(tokenizer: Any, text: str, **more: Any) -> list[int]:
-    """The ids of a text. Unreadable where the tokenizer fails on it."""
+def token_ids(tokenizer: Any, text: str, **kwargs: Any) -> list[int]:
+    """The ids of a text. Raises Unreadable where the tokenizer fails on it."""
     with using(tokenizer):
-        return list(tokenizer(text, **more)["input_ids"])
+        return list(tokenizer(text, **kwargs)["input_ids"])
 
 
 @contextlib.contextmanager
 def blaming_config(build: Callable[[], object]) -> Iterator[None]:
-    """Within it, errors become Unreadable where `build` fails too, without memory and without the arm's choices."""
+    """Within it, an error becomes Unreadable if `build` fails too, on the meta device and without the arm's choices."""
     try:
         yield
     except (InputError, OSError, ImportError, MemoryError, torch.OutOfMemoryError):
@@ -83,7 +85,7 @@ def blaming_config(build: Callable[[], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def blaming_weights(folder: Path) -> Iterator[None]:
-    """Within it, what safetensors refuses, and weights of other shapes than the config asks for, become Unreadable."""
+    """Within it, errors of safetensors, and weights whose shapes differ from the config's, become Unreadable."""
     try:
         yield
     except Exception as error:

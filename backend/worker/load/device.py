@@ -1,8 +1,9 @@
-"""How weights reach the device: by a device map or host memory, the allocator warmed up or not; measured."""
+"""How weights reach the device: by a device map or through host memory, with or without the allocator's warm-up. Each
+stage is measured."""
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,11 +19,11 @@ from tokendyno.backend.worker.prove.tensor_bytes import weight_tensors
 class Observed:
     """Measurements of one load.
 
-    stages_s    seconds of each stage: context (CUDA), tokenizer, read (with a device map also the copies to the
-                device), warm_up (of the allocator), quantize, move, fill (random weights)
-    peak_bytes  peak memory: host (resident) and, on a GPU, device (reserved by the allocator; without what generating
-                random weights took, where they are quantized afterwards)
-    cached_share  of the weights' files that was in the page cache before they were read; None where unknown
+    stages_s      seconds of each stage: context (CUDA), tokenizer, read (with a device map also the copies to the
+                  device), warm_up (of the allocator), quantize, move, fill (random weights)
+    peak_bytes    peak memory: host (resident) and, on GPUs, device (reserved by the allocator, of all devices together;
+                  without what generating random weights took, where they are quantized afterwards)
+    cached_share  share of the weight files that was in the page cache before they were read; None where unknown
     """
 
     stages_s: dict[str, float] = field(default_factory=dict)
@@ -34,11 +35,11 @@ class Observed:
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time the body as that stage; its seconds do not count for an enclosing stage."""
-        begin_s, others_s = time.perf_counter(), sum(self.stages_s.values())
+        begin_s, earlier_s = time.perf_counter(), sum(self.stages_s.values())
         try:
             yield
         finally:
-            inner_s = sum(self.stages_s.values()) - others_s
+            inner_s = sum(self.stages_s.values()) - earlier_s
             took_s = time.perf_counter() - begin_s - inner_s
             self.stages_s[name] = self.stages_s.get(name, 0.0) + took_s
 
@@ -52,14 +53,14 @@ def make_context(plan: LoadPlan, observed: Observed) -> None:
 
 
 GAPS = 0.05
-"""Of a model's bytes, that its allocator may hold between them."""
+"""Share of a model's bytes that the allocator may hold unused between them."""
 
 
 def close_gaps(model: Any, observed: Observed) -> None:
-    """Lay a model's tensors on one GPU side by side again, by way of host memory, where much lies between them.
+    """Lay out a model's tensors on one GPU without gaps, by way of host memory, if it has room for them.
 
-    Matrices that were joined leave gaps between the others, in blocks of the allocator that it therefore cannot give
-    back: half of Qwen3-0.6B's bytes (lab/measurements.md). Left as it is where host memory has no room.
+    Matrices that were joined leave gaps between the others, in blocks that the allocator cannot give back: half of
+    Qwen3-0.6B's bytes (lab/measurements.md).
     """
     torch.cuda.empty_cache()
     used = int(torch.cuda.memory_allocated())
@@ -70,7 +71,7 @@ def close_gaps(model: Any, observed: Observed) -> None:
 
 
 def lay_anew(tensors: Iterable[Any]) -> None:
-    """Free the memory of these tensors and allocate it again, the largest first, with the same bytes and sharing."""
+    """Free the memory of these tensors and allocate it anew, the largest first. Contents and sharing stay."""
     storages = {storage.data_ptr(): storage for storage in (tensor.untyped_storage() for tensor in tensors)}
     ordered = sorted(storages.values(), key=lambda storage: -int(storage.nbytes()))
     copies = []
@@ -89,20 +90,19 @@ def lay_anew(tensors: Iterable[Any]) -> None:
 def device_keywords(plan: LoadPlan) -> dict[str, Any]:
     """Keywords of `from_pretrained` that place the weights."""
     if plan.parallel.devices > 1:
-        return {"device_map": "auto", "max_memory": {i: _free_bytes(i) for i in range(plan.parallel.devices)}}
+        free = {index: int(torch.cuda.mem_get_info(index)[0]) for index in range(plan.parallel.devices)}
+        return {"device_map": "auto", "max_memory": free}
     placed = plan.device == "cpu" or plan.loading == "plain" or plan.parallel.ranks > 1  # each rank on its own device
     return {} if placed else {"device_map": plan.device}
 
 
-def _free_bytes(index: int) -> int:
-    return int(torch.cuda.mem_get_info(index)[0])
+def cuda_devices(plan: LoadPlan) -> Sequence[int | None]:
+    """The GPUs that hold this process's model, by index; None is the current one."""
+    return range(plan.parallel.devices) if plan.parallel.devices > 1 else [None]
 
 
 def _reserved_bytes(plan: LoadPlan) -> int:
-    """By the allocator, on all devices of this process's model."""
-    if plan.parallel.devices == 1:
-        return int(torch.cuda.memory_reserved())
-    return sum(int(torch.cuda.memory_reserved(index)) for index in range(plan.parallel.devices))
+    return sum(int(torch.cuda.memory_reserved(index)) for index in cuda_devices(plan))
 
 
 @contextlib.contextmanager
@@ -132,7 +132,7 @@ def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
 
 
 def moved(model: Any, plan: LoadPlan, observed: Observed) -> Any:
-    """The model on the plan's device; tensors still in host memory are counted and moved."""
+    """The model on the plan's device. Tensors that are still in host memory are counted, then moved."""
     on_host = [t for t in (*model.parameters(), *model.buffers()) if t.device.type == "cpu"]
     if plan.device == "cpu" or plan.loading != "plain" or not on_host:
         return model

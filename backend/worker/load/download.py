@@ -16,8 +16,8 @@ from tokendyno.backend.models.files.hub import WANTED, HubUnreachable, explained
 from tokendyno.backend.worker.channel import Channel, Steps
 
 _PIECE_BYTES = 1 << 17
-"""How much the Hub client reads before it counts it; its own 10 MB are half a minute on a slow line, and with 1 MiB the
-rate of 300 kB/s jumped between one piece and two in the last five seconds."""
+"""The Hub client reports progress after so many bytes. Its default of 10 MB takes half a minute on a slow line, and
+with 1 MiB a rate of 300 kB/s jumped between one and two pieces in the last five seconds."""
 
 
 class DownloadFailed(Exception):
@@ -29,26 +29,26 @@ def download(repo: str, revision: str, channel: Channel) -> Path:
     from huggingface_hub import constants, snapshot_download
 
     constants.DOWNLOAD_CHUNK_SIZE = _PIECE_BYTES
-    wanted: dict[str, Any] = {
+    filters: dict[str, Any] = {
         "revision": revision or None,
         "allow_patterns": [f"*{ending}" for ending in WANTED],
         "ignore_patterns": ["*/*"],  # subfolders hold the same weights in other formats
     }
     with channel.phasing("download", repo) as steps:
-        arrivals = Arrivals(_missing_bytes(repo, wanted))
+        arrivals = Arrivals(_missing_bytes(repo, filters))
 
         class Bar(_Silent):
-            """Counts what is written to disk."""
+            """Counts bytes that are written to disk."""
 
             def update(self, n: float | None = 1) -> bool | None:
                 if self.written:
                     arrivals.add(int(n or 0))
-                shown: bool | None = super().update(n)
-                return shown
+                displayed: bool | None = super().update(n)
+                return displayed
 
         try:
             with arrivals.reported(steps):
-                path = snapshot_download(repo, **wanted, tqdm_class=Bar)
+                path = snapshot_download(repo, **filters, tqdm_class=Bar)
         except Exception as error:  # network errors, time-outs, full disks: their types differ between versions
             refusal = explained(error, repo, revision)
             if isinstance(refusal, HubUnreachable):
@@ -59,12 +59,12 @@ def download(repo: str, revision: str, channel: Channel) -> Path:
     return Path(path)
 
 
-def _missing_bytes(repo: str, wanted: dict[str, Any]) -> int | None:
-    """Bytes of the files that are not in the cache; None where the Hub does not tell: then the download says why."""
+def _missing_bytes(repo: str, filters: dict[str, Any]) -> int | None:
+    """Bytes of the files that are not in the cache; None where the Hub does not tell (the download will say why)."""
     from huggingface_hub import snapshot_download
 
     try:
-        files = snapshot_download(repo, **wanted, dry_run=True, tqdm_class=_Silent)
+        files = snapshot_download(repo, **filters, dry_run=True, tqdm_class=_Silent)
     except Exception:
         return None
     sizes = [file.file_size for file in files if file.will_download]
@@ -72,33 +72,29 @@ def _missing_bytes(repo: str, wanted: dict[str, Any]) -> int | None:
 
 
 class _Silent(tqdm):  # type: ignore[misc]
-    """A progress bar that draws nothing. `written`: it counts bytes on disk; another bar of the Hub client's counts
-    those on the wire, which are as many or fewer."""
+    """A progress bar that draws nothing. `written`: it counts bytes on disk, not those on the wire, which may be
+    fewer."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.written = kwargs.get("unit") == "B" and not str(kwargs.get("desc")).startswith("Downloading")
         super().__init__(*args, **{**kwargs, "disable": False, "file": io.StringIO()})
 
     def display(self, *args: Any, **kwargs: Any) -> bool:
-        """Nothing."""
+        """Draw nothing."""
         return True
 
 
 WINDOW_S = 5.0
-"""The rate is that of the last seconds: it falls to nothing soon after a connection stalls."""
+"""The rate is that of the last seconds, so that it falls to 0 soon after a connection stalls."""
 
 REPORT_S = 0.5
 
 RESUMED_BYTES = 32 << 20
-"""The Hub client counts pieces of 10 MB; more than this at once lay on disk from an earlier attempt, and says nothing
-about the rate."""
+"""More bytes than this at once lay on disk from an earlier attempt, and do not count for the rate."""
 
 
 class Arrivals:
-    """Bytes that have arrived, to which any thread may add.
-
-    total_bytes  of all that will arrive; None where it is unknown
-    """
+    """Counts the bytes that have arrived; any thread may add some. `total_bytes`: of the whole; None if unknown."""
 
     def __init__(self, total_bytes: int | None, clock: Callable[[], float] = time.monotonic) -> None:
         self.total_bytes = total_bytes
@@ -108,14 +104,14 @@ class Arrivals:
         self._recent: deque[tuple[float, int]] = deque()
 
     def add(self, size_bytes: int) -> None:
-        """So many more bytes are there; fewer, if part of them must be fetched again."""
+        """More bytes arrived; a negative number if some must be fetched again."""
         with self._lock:
             self._done_bytes = max(0, self._done_bytes + size_bytes)
             if 0 < size_bytes <= RESUMED_BYTES:
                 self._recent.append((self._clock(), size_bytes))
 
     def amount(self) -> Amount:
-        """How far it is now. The rate is None in the first half second."""
+        """The progress now. The rate is None in the first half second."""
         with self._lock:
             now_s = self._clock()
             while self._recent and self._recent[0][0] < now_s - WINDOW_S:
@@ -126,12 +122,13 @@ class Arrivals:
 
     @contextlib.contextmanager
     def reported(self, steps: Steps) -> Iterator[None]:
-        """Within it, how far it is is reported as the steps of a phase, and at the end once more."""
+        """Within it, report progress as steps of a phase every half second, and once more at the end."""
         stop = threading.Event()
 
         def report() -> None:
-            now = self.amount()
-            steps.step(min(1.0, now.done_bytes / now.total_bytes) if now.total_bytes else None, amount=now)
+            amount = self.amount()
+            fraction = min(1.0, amount.done_bytes / amount.total_bytes) if amount.total_bytes else None
+            steps.step(fraction, amount=amount)
 
         def work() -> None:
             while not stop.wait(REPORT_S):

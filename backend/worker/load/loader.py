@@ -26,7 +26,15 @@ from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
 from tokendyno.backend.worker.channel import Channel, Steps
 from tokendyno.backend.worker.load import parallel, quantization
 from tokendyno.backend.worker.load.check import TOKENIZER, blaming_config, blaming_weights, named, reading
-from tokendyno.backend.worker.load.device import Observed, close_gaps, device_keywords, make_context, moved, observing
+from tokendyno.backend.worker.load.device import (
+    Observed,
+    close_gaps,
+    cuda_devices,
+    device_keywords,
+    make_context,
+    moved,
+    observing,
+)
 from tokendyno.backend.worker.load.download import download
 from tokendyno.backend.worker.load.random_weights import auto_class, byte_tokenizer, load_as_checkpoint, random_model
 from tokendyno.backend.worker.measure.memory import MemoryMeter
@@ -44,13 +52,13 @@ def choose_threads(weight_bytes: int) -> str:
     The operators of a tiny model finish before a second thread wakes up: with 10 MB of weights, a token took 15.5 ms
     with two threads waiting and 6 ms with one (lab/measurements.md). OMP_NUM_THREADS, if set, is respected.
     """
-    one = weight_bytes < ONE_THREAD_BELOW_BYTES and _THREADS > 1 and not os.environ.get("OMP_NUM_THREADS")
-    torch.set_num_threads(1 if one else _THREADS)
-    return f"1 CPU thread: a model of {weight_bytes:,} bytes is too small to gain from more" if one else ""
+    single = weight_bytes < ONE_THREAD_BELOW_BYTES and _THREADS > 1 and not os.environ.get("OMP_NUM_THREADS")
+    torch.set_num_threads(1 if single else _THREADS)
+    return f"1 CPU thread: a model of {weight_bytes:,} bytes is too small to gain from more" if single else ""
 
 
 def of_pooler(missing: Collection[str]) -> set[str]:
-    """Those of these tensors that make up an encoder's pooler, which changes no token's states."""
+    """The tensors of an encoder's pooler, on which no token's states depend."""
     return {name for name in missing if "pooler" in name.split(".")}
 
 
@@ -104,8 +112,8 @@ class LoadedModel:
 
 
 def apply_patches(model: Any, plan: LoadPlan) -> None:
-    """The plan's attention, experts and kernels. Raises InputError, and what transformers and `kernels` raise where a
-    choice or a kernel is refused."""
+    """Apply the plan's attention, experts and kernels. Raises InputError, and whatever transformers and `kernels` raise
+    for a choice that they refuse."""
     if not plan.sinks:
         attention.drop_sinks(model)
     if plan.experts == TRITON:
@@ -129,10 +137,10 @@ def eos_and_pad(settings: Any, tokenizer: Any) -> tuple[list[int], int]:
 def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedModel:
     """Load as planned. Raises InputError, DownloadFailed, and whatever transformers raises."""
     source = plan.source
-    path, arrives = Path(source.path), False
+    path, downloaded = Path(source.path), False
     guard_kernels()
     if source.kind == "hub":
-        arrives = bool(lacking(source.repo, source.at))
+        downloaded = bool(lacking(source.repo, source.at))
         path = download(source.repo, source.at, channel)
     if plan.attention == "sdpa-gqa":
         attention.register_grouped_attention()
@@ -146,7 +154,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
             model = _load_random(plan, observed)
             tokenizer: Any = byte_tokenizer(model.config.get_text_config().vocab_size)
         else:
-            model, tokenizer = _load_files(plan, path, arrives, observed)
+            model, tokenizer = _load_files(plan, path, downloaded, observed)
         return LoadedModel(plan, model, tokenizer, observed)
 
 
@@ -157,21 +165,21 @@ def _load_random(plan: LoadPlan, observed: Observed) -> Any:
         return random_model(plan.source.config_json, plan.dtype, plan.attention, plan.device)
 
 
-def _load_files(plan: LoadPlan, path: Path, arrives: bool, observed: Observed) -> tuple[Any, Any]:
-    """The model and the tokenizer that lie in a folder, or in a GGUF file. arrives: they were just downloaded."""
+def _load_files(plan: LoadPlan, path: Path, downloaded: bool, observed: Observed) -> tuple[Any, Any]:
+    """The model and the tokenizer of a folder or a GGUF file. downloaded: by this load, so not checked before."""
     gguf = plan.source.kind == "gguf"
     folder = path.parent if gguf else path
     safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     safe |= {"gguf_file": path.name} if gguf else {}
-    more: dict[str, Any] = device_keywords(plan) | ({} if gguf else {"use_safetensors": True})
+    kwargs: dict[str, Any] = device_keywords(plan) | ({} if gguf else {"use_safetensors": True})
     if plan.attention is not None:
-        more["attn_implementation"] = plan.attention
-        more |= {"allow_all_kernels": True} if plan.any_kernel else {}
+        kwargs["attn_implementation"] = plan.attention
+        kwargs |= {"allow_all_kernels": True} if plan.any_kernel else {}
     observed.cached_share = cached_share([path] if gguf else path.glob("*.safetensors"))
     with _gguf_read_once() if gguf else contextlib.nullcontext():
         with reading(named("config", path, ("config.json",))):
             config = AutoConfig.from_pretrained(folder, **safe)
-        if arrives:  # what was there before has been looked at
+        if downloaded:
             check_cached(path, plan.source.repo)
         with observed.stage("tokenizer"), reading(named("tokenizer", path, TOKENIZER)):
             tokenizer = AutoTokenizer.from_pretrained(folder, **safe)
@@ -180,14 +188,14 @@ def _load_files(plan: LoadPlan, path: Path, arrives: bool, observed: Observed) -
             with reading("generation_config.json"), contextlib.suppress(OSError):  # none, or no JSON
                 GenerationConfig.from_pretrained(folder, local_files_only=True)
         if chosen := forget_own_choices(config):
-            more["config"], observed.note = config, chosen
-        more |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
-        more |= parallel.keywords(plan, config.model_type)
+            kwargs["config"], observed.note = config, chosen
+        kwargs |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
+        kwargs |= parallel.keywords(plan, config.model_type)
         model_class = auto_class(config.model_type)
         blaming = blaming_config(lambda: model_class.from_config(config))
         with observing(plan, observed), quantization.observing(plan, observed), blaming, blaming_weights(folder):
             model, report = model_class.from_pretrained(
-                folder, dtype=plan.dtype, output_loading_info=True, **safe, **more
+                folder, dtype=plan.dtype, output_loading_info=True, **safe, **kwargs
             )
             missing = report["missing_keys"]
             quantization.quantize_drawn(model, missing)
@@ -214,31 +222,30 @@ def _gguf_read_once() -> Iterator[None]:
 
 # --- the page cache ------------------------------------------------------------------------------
 
-# How much of the files that are to be read lies in the system's page cache already: reading them is as fast as memory
-# then, and as slow as the disk otherwise.
+# Files in the system's page cache are read at the speed of memory, others at that of the disk.
 
 
 def cached_share(files: Iterable[Path]) -> float | None:
-    """Share of the files' pages in the page cache, 0 to 1; None where the system does not tell."""
+    """Share of the files' pages that are in the page cache, 0 to 1; None where the system does not tell."""
     if sys.platform != "linux":
         return None
     pages = resident = 0
     try:
         for path in files:
-            found = path.stat()
-            if not found.st_size:
+            stat = path.stat()
+            if not stat.st_size:
                 continue
-            if found.st_uid != os.geteuid() and not os.access(path, os.W_OK, effective_ids=True):
+            if stat.st_uid != os.geteuid() and not os.access(path, os.W_OK, effective_ids=True):
                 return None
-            # mapped to read, which claims no memory for it however large it is
+            # a read-only mapping takes no memory, however large the file is
             with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as mapped:
-                there = np.empty(-(-len(mapped) // mmap.PAGESIZE), np.uint8)
+                flags = np.empty(-(-len(mapped) // mmap.PAGESIZE), np.uint8)  # bit 0 of each page: it is resident
                 view = np.frombuffer(mapped, np.uint8)
                 begin, size = ctypes.c_void_p(view.ctypes.data), ctypes.c_size_t(view.size)
                 del view  # a mapping that is looked at cannot be closed
-                if ctypes.CDLL(None).mincore(begin, size, ctypes.c_void_p(there.ctypes.data)):
+                if ctypes.CDLL(None).mincore(begin, size, ctypes.c_void_p(flags.ctypes.data)):
                     return None
-                pages, resident = pages + there.size, resident + int(np.count_nonzero(there & 1))
+                pages, resident = pages + flags.size, resident + int(np.count_nonzero(flags & 1))
     except OSError:
         return None
     return resident / pages if pages else None
@@ -247,22 +254,21 @@ def cached_share(files: Iterable[Path]) -> float | None:
 # --- choices of a checkpoint ---------------------------------------------------------------------
 
 # transformers 5.22 takes `attn_implementation` and `experts_implementation` from config.json, and downloads compiled
-# kernels where such a name is a repository. Here the arm chooses, and nobody else.
-
+# kernels where such a name is a repository. Here only the arm chooses.
 
 _FIELDS = {"_attn_implementation": "attention", "_experts_implementation": "experts"}
 
 
 def forget_own_choices(config: Any) -> str:
-    """Clear what the config, or one inside it, chose itself; returns a sentence on it, "" if it chose nothing."""
-    found: dict[str, None] = {}
-    for one in _nested(config):
-        for field, what in _FIELDS.items():
-            chosen = getattr(one, field, None)
+    """Clear what a config and its nested configs choose themselves; returns a remark, "" if they choose nothing."""
+    cleared: dict[str, None] = {}
+    for part in _nested(config):
+        for field, axis in _FIELDS.items():
+            chosen = getattr(part, field, None)
             if chosen is not None:
-                found[f"{what}={chosen}"[:80]] = None
-                setattr(one, field, None)
-    return f"the checkpoint's config asked for {', '.join(found)}, which the arm decides" if found else ""
+                cleared[f"{axis}={chosen}"[:80]] = None
+                setattr(part, field, None)
+    return f"the checkpoint's config asked for {', '.join(cleared)}, which the arm decides" if cleared else ""
 
 
 def _nested(config: Any) -> Iterator[Any]:
@@ -274,7 +280,7 @@ def _nested(config: Any) -> Iterator[Any]:
 
 
 def guard_kernels(env: Mapping[str, str] = os.environ) -> None:
-    """From now on transformers loads no kernel of the Hub but those that are listed, where there is a list."""
+    """From now on transformers loads only the listed kernels of the Hub, if there is a list."""
     if ALLOWED_KERNELS not in env:
         return
     from transformers.integrations import hub_kernels
@@ -283,20 +289,19 @@ def guard_kernels(env: Mapping[str, str] = os.environ) -> None:
     if getattr(get_any, "guarded", False):
         return
 
-    def get_listed(name: str, *args: Any, **more: Any) -> Any:
+    def get_listed(name: str, *args: Any, **kwargs: Any) -> Any:
         if name not in allowed:
             raise InputError(
                 f"This model needs kernels from the Hub ({name}), which are binaries and are not downloaded here. "
                 "Choose another model."
             )
-        return get_any(name, *args, **more)
+        return get_any(name, *args, **kwargs)
 
     get_listed.guarded = True  # type: ignore[attr-defined]
     hub_kernels.get_kernel_hub = get_listed
 
 
 # --- progress ------------------------------------------------------------------------------------
-
 
 HOST_SAMPLE_S = 0.02
 """Host memory is sampled: a peak shorter than this may be missed."""
@@ -310,13 +315,14 @@ class LoadProgress:
     def __init__(self, plan: LoadPlan, steps: Steps, expected_bytes: int, observed: Observed) -> None:
         self._steps, self._expected_bytes, self._peak_bytes = steps, expected_bytes, observed.peak_bytes
         self._cuda, self._host_bytes = plan.device == "cuda", MemoryMeter("cpu").read
-        self._devices = plan.parallel.devices
+        self._devices = cuda_devices(plan)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="load-progress", daemon=True)
 
     def __enter__(self) -> "LoadProgress":
         if self._cuda:
-            torch.cuda.reset_peak_memory_stats()
+            for index in self._devices:
+                torch.cuda.reset_peak_memory_stats(index)
         self._base_bytes = self._read()
         self._peak_bytes["host"] = self._host_bytes()
         self._thread.start()
@@ -327,15 +333,13 @@ class LoadProgress:
         self._thread.join()
         self._peak_bytes["host"] = max(self._peak_bytes["host"], self._host_bytes())
         if self._cuda:
-            self._peak_bytes["device"] = torch.cuda.max_memory_reserved()
+            self._peak_bytes["device"] = sum(int(torch.cuda.max_memory_reserved(index)) for index in self._devices)
 
     def _read(self) -> int:
-        """Bytes on the device, or on all those over which the layers are spread."""
+        """Bytes on the devices of the model."""
         if not self._cuda:
             return self._host_bytes()
-        if self._devices == 1:
-            return int(torch.cuda.memory_allocated())
-        return sum(int(torch.cuda.memory_allocated(index)) for index in range(self._devices))
+        return sum(int(torch.cuda.memory_allocated(index)) for index in self._devices)
 
     def _work(self) -> None:
         last, due_s = 0.0, _REPORT_S

@@ -1,12 +1,12 @@
-"""How transformers splits a model over ranks, and plans for architectures that it has none, or a slow one, for.
+"""Splits a model over ranks as transformers does, with our own plans where it has none, or a slow one.
 
-The expert-parallel plans of transformers 5.22 send tokens to the ranks of their experts. For that every layer waits for
-the host, and with torch 2.11 the exchange has no CUDA kernel (`_c10d_functional_autograd::all_to_all_single`). Here
-experts are shared out by the other way that transformers has (see `configuration_qwen3_moe.py`): each rank computes
-the tokens of the experts that it has, and one all-reduce a layer adds up the parts.
+The expert-parallel plans of transformers 5.22 send tokens to the ranks of their experts. Every layer then waits for the
+host, and with torch 2.11 the exchange has no CUDA kernel (`_c10d_functional_autograd::all_to_all_single`). So experts
+are shared out in the other way that transformers has (see `configuration_qwen3_moe.py`): each rank computes the tokens
+of its own experts, and one all-reduce a layer adds up the parts.
 
-gpt-oss has no tensor-parallel plan at all. The one here splits attention by heads, sinks included, and every expert
-along its inner width.
+gpt-oss has no tensor-parallel plan. The one here splits attention by heads, sinks included, and every expert along its
+inner width.
 """
 
 from typing import Any
@@ -22,13 +22,13 @@ from tokendyno.backend.worker.patch.shards import make_local
 
 
 class Split(TensorParallelLayer):  # type: ignore[misc]
-    """A parameter split along one dimension, whose module is computed by its own code on the local part."""
+    """A parameter split along one dimension. Its module's own code computes with the local part."""
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
 
     def shard_param(self, module: Any, param: str, mesh: Any) -> None:
-        """`module` is on the meta device; the loader then reads this rank's part."""
+        """`module` is on the meta device; the loader reads this rank's part later."""
         from torch.distributed.tensor import Shard, distribute_tensor
 
         whole = module._parameters[param]
@@ -60,7 +60,7 @@ ATTENTION = {
     "model.layers.*.self_attn.sinks": "split_first",
     "model.layers.*.self_attn": "local_params",
 }
-SPLIT_EXPERTS = {  # gate and up alternate along the last dimension, so that a part of it has pairs of both
+SPLIT_EXPERTS = {  # gate and up alternate along the last dimension, so each part has pairs of both
     "model.layers.*.mlp.experts.gate_up_proj": "split_last",
     "model.layers.*.mlp.experts.gate_up_proj_bias": "split_last",
     "model.layers.*.mlp.experts.down_proj": "split_middle",
@@ -71,13 +71,13 @@ ROUTERS = {"gpt_oss": "router"}
 
 
 def shared_experts(model_type: str) -> dict[str, str]:
-    """Whole experts on each rank, which leaves out the others' tokens; else transformers' own plan."""
+    """Whole experts on each rank, which skips the tokens of other ranks' experts. The rest: transformers' own plan."""
     router = ROUTERS.get(model_type, "gate")
     return {f"model.layers.*.mlp.{router}": "ep_router", "model.layers.*.mlp.experts": "moe_tp_experts"}
 
 
 def distributed_config(model_type: str, tensor: int, expert: int) -> Any:
-    """The `DistributedConfig` for these sizes: transformers' own plans, but for gpt-oss and for experts."""
+    """A `DistributedConfig` of these sizes, with transformers' own plans but for gpt-oss and for experts."""
     experts = shared_experts(model_type) if expert > 1 else None
     if model_type != "gpt_oss":
         return DistributedConfig(tp_size=tensor, ep_size=expert, ep_plan=experts)
@@ -88,7 +88,7 @@ def distributed_config(model_type: str, tensor: int, expert: int) -> Any:
 
 
 def add_biases_once(model: Any, rank: int) -> None:
-    """Where every rank computes a part of each expert, only the first adds the bias of their sum (gpt-oss)."""
+    """gpt-oss: where each rank computes a part of each expert, only the first one adds the bias of their sum."""
     if rank and model.config.model_type == "gpt_oss":
         for layer in model.model.layers:
             layer.mlp.experts.down_proj_bias.data.zero_()
@@ -104,7 +104,7 @@ def keywords(plan: LoadPlan, model_type: str) -> dict[str, Any]:
 
 
 def finish(model: Any, plan: LoadPlan) -> None:
-    """What is left to do once the weights are there."""
+    """After the weights are loaded."""
     if plan.parallel.kind == "tensor":
         add_biases_once(model, own_group().rank)
     if plan.parallel.ranks > 1 and (plan.projections == "fused" or plan.kernels == "local"):

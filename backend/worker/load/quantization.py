@@ -1,4 +1,4 @@
-"""What `from_pretrained` is given to quantize a model, how long that takes, and what is left to do afterwards."""
+"""Quantization around `from_pretrained`: its keywords, the time that it takes, and what is left to do afterwards."""
 
 import contextlib
 import importlib
@@ -39,37 +39,36 @@ def quantizes(plan: LoadPlan) -> bool:
 
 def keywords(plan: LoadPlan, dtype: torch.dtype | None) -> dict[str, Any]:
     """Keywords of `from_pretrained`. `dtype`: that of the activations; None: float32."""
-    found: dict[str, Any] = {}
+    kwargs: dict[str, Any] = {}
     config = quantization_config(plan)
     if config is not None:
-        found["quantization_config"] = config.build(**{COMPUTE_DTYPE: dtype or torch.float32})
+        kwargs["quantization_config"] = config.build(**{COMPUTE_DTYPE: dtype or torch.float32})
     if unpacks_with_torch(plan):
         unpack_with_torch()
     if needs_cpu_device_map(plan):
-        found["device_map"] = "cpu"
-    return found
+        kwargs["device_map"] = "cpu"
+    return kwargs
 
 
 @contextlib.contextmanager
 def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
-    """Around `from_pretrained`: MXFP4 stays as it is for kernels of ours, and the quantization of tensors is timed as a
-    stage of its own.
+    """Around `from_pretrained`: MXFP4 stays packed for our own kernels, and quantizing tensors is timed as a stage.
 
-    quanto's 4-bit tensors can be used in inference mode, which runs use, only if they were created in it ("Cannot set
+    Runs use inference mode. There quanto's 4-bit tensors work only if they were created in it, too ("Cannot set
     version_counter for inference tensor").
     """
     name = plan.quantization
     read_packed(plan.experts == TRITON and name in ("none", "mxfp4"))
-    found = _OPERATIONS.get(name) or _OPERATIONS.get(name.split("-")[0])
-    if found is None:
+    location = _OPERATIONS.get(name) or _OPERATIONS.get(name.split("-")[0])
+    if location is None:
         yield
         return
-    operation = getattr(importlib.import_module(found[0]), found[1])
+    operation = getattr(importlib.import_module(location[0]), location[1])
     convert_tensor = operation.convert
 
-    def convert(self: Any, *args: Any, **more: Any) -> Any:
+    def convert(self: Any, *args: Any, **kwargs: Any) -> Any:
         with observed.stage("quantize"):
-            converted = convert_tensor(self, *args, **more)
+            converted = convert_tensor(self, *args, **kwargs)
             if plan.device != "cpu":
                 torch.cuda.synchronize()
             return converted
@@ -83,9 +82,11 @@ def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
 
 
 def quantize_drawn(model: Any, missing: Collection[str]) -> None:
-    """Quantize matrices that the checkpoint lacks, such as the pooler of an encoder that was saved with a head for
-    masked words: transformers 5.22 quantizes what it reads, and leaves what it draws at random as plain parameters,
-    with which bitsandbytes' layers cannot multiply. missing: names of tensors."""
+    """Quantize matrices that the checkpoint lacks (`missing`: names of tensors), such as an encoder's pooler.
+
+    transformers 5.22 quantizes what it reads. What it draws at random stays a plain parameter, with which bitsandbytes'
+    layers cannot multiply.
+    """
     quantizer = getattr(model, "hf_quantizer", None)
     if quantizer is None:
         return
@@ -94,15 +95,15 @@ def quantize_drawn(model: Any, missing: Collection[str]) -> None:
             continue
         module, weight = model.get_submodule(name.rpartition(".")[0]), model.get_parameter(name)
         vars(weight).update(_of_bitsandbytes(quantizer.quantization_config))
-        made = quantizer.get_quantize_ops().convert(
+        converted = quantizer.get_quantize_ops().convert(
             {name: [weight.detach()]}, model=model, full_layer_name=name, missing_keys=set()
         )
-        if name in made:  # else it is in place
-            module.weight = made[name]
+        if name in converted:  # else it was converted in place
+            module.weight = converted[name]
 
 
 def _of_bitsandbytes(config: Any) -> dict[str, Any]:
-    """What bitsandbytes' parameters carry along before they are quantized; nothing for other libraries."""
+    """The attributes that bitsandbytes' parameters need before they are quantized; none for other libraries."""
     if getattr(config, "load_in_8bit", False):
         return {"has_fp16_weights": False}
     if getattr(config, "load_in_4bit", False):
@@ -115,7 +116,7 @@ def _of_bitsandbytes(config: Any) -> dict[str, Any]:
 
 
 def finish(model: Any, plan: LoadPlan) -> None:
-    """After the load: cast dequantized experts, and free what was dense for a moment: it is no memory of the model."""
+    """After the load: cast dequantized experts, and free the memory of dense copies, which is not the model's."""
     if casts_experts(plan):
         cast_experts(model)
     if plan.device != "cpu" and plan.quantization != "none":
@@ -131,28 +132,28 @@ def cast_experts(model: Any) -> None:
 
 # --- MXFP4 as it lies in the checkpoint ----------------------------------------------------------
 
-# gpt-oss with its experts in MXFP4 as they are: no kernel of the Hub, nothing unpacked. Ranks that share the model read
-# no more of a file than their part: whole experts, or of each some rows of gate and up and the blocks of down for the
-# same inner numbers.
+# gpt-oss with its experts in MXFP4: nothing is unpacked, and no kernel of the Hub is needed. Ranks that share the model
+# read only their part of a file: whole experts, or of each expert some rows of gate and up, and the blocks of down for
+# the same inner numbers.
 
 _EXPERTS = "model.layers.*.mlp.experts"
 _PACKED = [f"{matrix}_{part}" for matrix in ("gate_up_proj", "down_proj") for part in ("blocks", "scales", "bias")]
 SHARED_PACKED = {f"{_EXPERTS}.{name}": "grouped_gemm" for name in _PACKED}
-"""How ranks share whole experts out, by parameter; the styles are those of `parallel.py` and of transformers."""
+"""How ranks share out whole experts: parameter -> style, of `parallel.py` or of transformers."""
 
 SPLIT_PACKED = {
     f"{_EXPERTS}.gate_up_proj_blocks": "split_middle",
     f"{_EXPERTS}.gate_up_proj_scales": "split_middle",
     f"{_EXPERTS}.down_proj_blocks": "split_blocks",
     f"{_EXPERTS}.down_proj_scales": "split_blocks",
-    f"{_EXPERTS}.gate_up_proj": "replicate",  # not there, but the plan for dense experts names them
+    f"{_EXPERTS}.gate_up_proj": "replicate",  # does not exist here, but the plan for dense experts names it
     f"{_EXPERTS}.down_proj": "replicate",
 }
-"""How they split each expert, beside that plan. A shape is (experts, rows, blocks of a row, bytes)."""
+"""How ranks split each expert, on top of the plan for dense experts. Blocks: (experts, rows, blocks in a row, 16)."""
 
 
 class PackedQuantizer(Mxfp4HfQuantizer):  # type: ignore[misc]
-    """Gives the model parameters of the checkpoint's names and shapes, so that each tensor is read as it is."""
+    """Gives the model parameters with the checkpoint's names and shapes, so that each tensor is read as it is."""
 
     serialized_names: dict[str, list[str]] = {}
 
@@ -182,5 +183,5 @@ class PackedQuantizer(Mxfp4HfQuantizer):  # type: ignore[misc]
 
 
 def read_packed(packed: bool) -> None:
-    """Whether the next MXFP4 checkpoints are read so, or as transformers does."""
+    """Whether the next MXFP4 checkpoints stay packed, or are read as transformers does."""
     AUTO_QUANTIZER_MAPPING["mxfp4"] = PackedQuantizer if packed else Mxfp4HfQuantizer

@@ -5,9 +5,9 @@ value by one each step. A captured graph can do neither. Here the window is a ri
 token that just left the window, and a mask on the device says which slots are filled. Attention does not depend on
 the order of the keys.
 
-In 8 bits, keys and values are numbers of float8_e4m3fn with a scale for each token and head, so that the largest number
-of a head is the format's largest. An attention kernel may read them as they lie; the model's own attention gets a
-layer's keys and values in full precision for the time of its call.
+In 8 bits, keys and values are float8_e4m3fn with a scale for each token and head, so that the largest number of a head
+becomes the largest of the format. An attention kernel may read them as they lie; the model's own attention gets the
+keys and values of one layer at a time in full precision.
 """
 
 from collections.abc import Iterator
@@ -27,12 +27,14 @@ from tokendyno.backend.errors import InputError
 
 
 class StaticSlotCache(StaticCache):  # type: ignore[misc]
-    """A `StaticCache` of such layers for texts of up to `length` tokens; `eight_bits`: rounded to float8_e4m3fn;
-    `undo`: how many decode steps `rollback` can undo at most.
+    """A `StaticCache` of such layers for texts of up to `length` tokens.
 
-    full, sliding   the slots shared by the layers of that kind, None where there are none
-    additive        number format of masks that attention adds; None: it takes boolean ones
-    counters        int64, on the device, incremented after every step: the current slot of both, and `step`
+    eight_bits     keys and values are rounded to float8_e4m3fn
+    undo           how many decode steps `rollback` can undo at most
+    full, sliding  the slots shared by the layers of that kind, None where there are none
+    additive       dtype of masks that attention adds to its scores; None: it takes boolean ones
+    counters       (3,) int64 on the device, incremented after each step: the current slot of full and of sliding, and
+                   `step`
     """
 
     def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False, undo: int = 0) -> None:
@@ -48,7 +50,7 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
             self.layers[i] = self._own(layer)
 
     def _own(self, layer: Any) -> Any:
-        """What takes the place of a layer of transformers' static cache."""
+        """Our replacement for a layer of transformers' static cache."""
         kind = type(layer)
         if kind is LinearAttentionLayer:
             return layer  # its states take no slots, and transformers updates them in place
@@ -74,7 +76,7 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
 
     @property
     def slots(self) -> "list[LayerSlots]":
-        """Those of full attention and of the sliding window, as far as the model has them."""
+        """Those of full attention and of the sliding window, where the model has them."""
         return [slots for slots in (self.full, self.sliding) if slots is not None]
 
     @property
@@ -103,15 +105,15 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
             self._overwritten = list(self._may_be_overwritten())
 
     def replayed(self, tokens: int) -> None:
-        """A captured pass read a prompt of so many tokens: what the host would have noted meanwhile."""
+        """After a captured pass read a prompt of so many tokens: set what the model's own code sets on the host."""
         for layer in self.layers:
             if isinstance(layer, SlotLayer):
                 layer.empty = False
             if isinstance(layer, StaticSlidingWindowLayer):
                 layer.cumulative_length_int = tokens
             if isinstance(layer, LinearAttentionLayer):
-                made = [i for i, done in layer.is_conv_states_initialized.items() if done]
-                layer.has_previous_state.update(dict.fromkeys(made, True))
+                initialized = [i for i, done in layer.is_conv_states_initialized.items() if done]
+                layer.has_previous_state.update(dict.fromkeys(initialized, True))
         for slots in self.slots:
             slots.decoding = True
 
@@ -120,28 +122,28 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
         self.counters.add_(1).remainder_(self.sizes)
 
     def keep(self) -> None:
-        """Before a decode step: what it may overwrite, if it may be undone."""
-        for one in self._overwritten:
-            one.keep(self.step)
+        """Before a decode step: save what it may overwrite, if it may be undone."""
+        for overwritten in self._overwritten:
+            overwritten.keep(self.step)
 
     def _may_be_overwritten(self) -> "Iterator[Overwritten]":
-        """What a decode step may overwrite beside slots that were not filled."""
+        """What a decode step may overwrite, other than slots that were not filled."""
         for slots in self.slots:
             yield Overwritten(self.undo, slots.filled, slots, 1, ahead=1)  # the end of a step counts the next one
         for layer in self.layers:
             if isinstance(layer, StaticSlidingWindowLayer):
                 yield from (Overwritten(self.undo, tensor, layer.slots, 2) for tensor in (layer.keys, layer.values))
             for states in (getattr(layer, "conv_states", {}), getattr(layer, "recurrent_states", {})):
-                yield from (Overwritten(self.undo, one) for one in states.values() if one is not None)
+                yield from (Overwritten(self.undo, state) for state in states.values() if state is not None)
 
     def rollback(self, steps: int) -> None:
-        """Undo the last decode steps, at most `undo` of them, as if they had never been taken. ValueError if more."""
+        """Undo decode steps as if they had never been taken. ValueError for more than were taken, or than `undo`."""
         if not 0 <= steps <= min(self.undo, int(self.step)):
             raise ValueError(f"{steps} steps cannot be undone: {int(self.step)} were taken, and {self.undo} are kept.")
         for _ in range(steps):
             self.counters.sub_(1).remainder_(self.sizes)
-            for one in self._overwritten:
-                one.restore(self.step)
+            for overwritten in self._overwritten:
+                overwritten.restore(self.step)
         for slots in self.slots:
             slots.add()
 
@@ -149,10 +151,10 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
 class LayerSlots:
     """The slots of all layers that hold `size` tokens: which are filled, and which one the next token is written to.
 
-    filled    (B, size) bool, on the device: slots that hold a token; padding does not count
-    added     (B, 1, 1, size), on the device: the same as attention adds it to its scores, 0 or the least number of the
-              cache's `additive` format; None where that is None
-    turns     int32 zeros, on the device, in which an attention kernel counts its finished programs
+    filled    (B, size) bool on the device: slots that hold a token; padding does not count
+    added     (B, 1, 1, size) on the device: the same as a mask that attention adds to its scores, 0 or the least number
+              of the cache's `additive` dtype; None where that is None
+    turns     int32 zeros on the device, in which an attention kernel counts its finished programs
     decoding  whether the layers write one token at `current`, or a prompt as in transformers
     """
 
@@ -170,11 +172,11 @@ class LayerSlots:
 
     @property
     def mask(self) -> Any:
-        """(B, 1, 1, size): what attention takes."""
+        """(B, 1, 1, size), as attention takes it."""
         return self.filled[:, None, None] if self.added is None else self.added
 
     def begin(self, mask: Any) -> None:
-        """Start after a prompt with `mask` (B, P), 0 at padding. Its last `size` tokens are in order."""
+        """Start after a prompt with `mask` (B, P), 0 at padding. The slots hold its last `size` tokens in order."""
         tokens = mask.shape[1]
         if self.filled is None:
             self.filled = torch.zeros(mask.shape[0], self.size, dtype=torch.bool, device=mask.device)
@@ -191,7 +193,7 @@ class LayerSlots:
         self.add()
 
     def add(self) -> None:
-        """`added` as `filled` has it."""
+        """Set `added` from `filled`."""
         if self.added is not None:
             self.added.zero_().masked_fill_(~self.filled[:, None, None], torch.finfo(self.added.dtype).min)
 
@@ -208,10 +210,10 @@ class LayerSlots:
 
 
 class SlotLayer:
-    """What both kinds of layers share: in decoding, a token's keys and values go to the current slot, in place.
+    """A layer that writes a token's keys and values into the current slot, in place, while it decodes.
 
-    empty  nothing was written since the last reset. The host knows that, so that making the mask of a prompt asks the
-           device for nothing, which cannot be done while a graph is captured
+    empty  nothing was written since the last reset. The host keeps track of that: to make the mask of a prompt it must
+           not ask the device, which is impossible while a graph is captured
     """
 
     keys: Any
@@ -220,7 +222,7 @@ class SlotLayer:
     empty = True
 
     def get_seq_length(self) -> Any:
-        """Tokens so far, of the prompt and of decode steps: models with learned positions count from here."""
+        """Tokens of the prompt and of decode steps so far, from which models with learned positions count on."""
         if self.empty:
             return 0
         read = super().get_seq_length()  # type: ignore[misc]
@@ -275,7 +277,7 @@ class HybridRingSlotLayer(SlotLayer, LinearAttentionAndStaticSlidingWindowAttent
 
 
 FP8_LARGEST, FP8_LEAST = 448.0, 1e-12
-"""The largest number of float8_e4m3fn, and what a head without larger numbers is scaled by."""
+"""The largest number of float8_e4m3fn, and the least that is taken for the largest number of a head."""
 
 
 def to_fp8(states: Any) -> tuple[Any, Any]:
@@ -291,10 +293,10 @@ class StaticFp8SlotLayer(StaticSlotLayer):
     value_scales: Any
 
     def lazy_initialization(self, key_states: Any, value_states: Any) -> None:
-        super().lazy_initialization(*(one[..., :1, :].to(torch.float8_e4m3fn) for one in (key_states, value_states)))
+        super().lazy_initialization(*(s[..., :1, :].to(torch.float8_e4m3fn) for s in (key_states, value_states)))
         self.dtype = key_states.dtype
         self.key_scales, self.value_scales = (
-            torch.zeros(one.shape[:3], dtype=torch.float32, device=self.device) for one in (self.keys, self.values)
+            torch.zeros(codes.shape[:3], dtype=torch.float32, device=self.device) for codes in (self.keys, self.values)
         )
         for scales in (self.key_scales, self.value_scales):
             torch._dynamo.mark_static_address(scales)
@@ -303,43 +305,43 @@ class StaticFp8SlotLayer(StaticSlotLayer):
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         if self.slots.decoding:
-            places = self.slots.current
+            slots = self.slots.current
         else:
             tokens, self.empty = key_states.shape[2], False
-            places = torch.arange(tokens, device=self.device) + self.cumulative_length
+            slots = torch.arange(tokens, device=self.device) + self.cumulative_length
             self.cumulative_length.add_(tokens)
         stored = (self.keys, self.key_scales), (self.values, self.value_scales)
         for (codes, scales), states in zip(stored, (key_states, value_states), strict=True):
-            new, of_new = to_fp8(states)
-            codes.view(torch.uint8).index_copy_(2, places, new.view(torch.uint8))
-            scales.index_copy_(2, places, of_new)
+            new_codes, new_scales = to_fp8(states)
+            codes.view(torch.uint8).index_copy_(2, slots, new_codes.view(torch.uint8))
+            scales.index_copy_(2, slots, new_scales)
         keys, values = (codes.float().mul_(scales[..., None]).to(self.dtype) for codes, scales in stored)
         return keys, values
 
 
 class Overwritten:
-    """What the last decode steps found in a tensor before they overwrote it: along `dim` in the current slot of
-    `slots`, or so many ahead; without slots in all of it, which takes `steps` times as much memory."""
+    """The contents of a tensor before each of the last `steps` decode steps overwrote them: along `dim`, in the current
+    slot of `slots` or so many slots `ahead`. Without slots: all of the tensor, which takes `steps` times its memory."""
 
     def __init__(self, steps: int, tensor: Any, slots: LayerSlots | None = None, dim: int = 0, ahead: int = 0) -> None:
         self._tensor, self._slots, self._dim, self._ahead = tensor, slots, dim, ahead
-        now = self._now()
-        self._saved = now.new_empty((steps, *now.shape))
+        contents = self._contents()
+        self._saved = contents.new_empty((steps, *contents.shape))
 
-    def _place(self, slots: LayerSlots) -> Any:
+    def _slot(self, slots: LayerSlots) -> Any:
         return (slots.current + self._ahead) % slots.size
 
-    def _now(self) -> Any:
-        return self._tensor if self._slots is None else self._tensor.index_select(self._dim, self._place(self._slots))
+    def _contents(self) -> Any:
+        return self._tensor if self._slots is None else self._tensor.index_select(self._dim, self._slot(self._slots))
 
     def keep(self, step: Any) -> None:
-        """Before that step, (1,) int64."""
-        self._saved.index_copy_(0, step % len(self._saved), self._now()[None])
+        """Save the contents before that step, (1,) int64."""
+        self._saved.index_copy_(0, step % len(self._saved), self._contents()[None])
 
     def restore(self, step: Any) -> None:
-        """As it was before that step, to which the counters have returned."""
+        """Put back the contents of before that step, to which the counters have returned."""
         saved = self._saved.index_select(0, step % len(self._saved))[0]
         if self._slots is None:
             self._tensor.copy_(saved)
         else:
-            self._tensor.index_copy_(self._dim, self._place(self._slots), saved)
+            self._tensor.index_copy_(self._dim, self._slot(self._slots), saved)

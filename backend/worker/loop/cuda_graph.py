@@ -7,20 +7,21 @@ import torch
 
 WARMUP_STEPS = 3
 _SIDE = list[Any]()
-"""The stream of `side_stream`, once it is made."""
+"""The stream of `side_stream`, once it exists."""
 
 
 def side_stream() -> Any:
-    """On which everything runs before it is captured: cuBLAS allocates a workspace for each stream."""
+    """The one stream for warming up before a capture: cuBLAS allocates a workspace for each stream."""
     if not _SIDE:
         _SIDE.append(torch.cuda.Stream())
     return _SIDE[0]
 
 
 def capture(step: Callable[[], None], rewind: Callable[[], None], pool: Any = None) -> Callable[[], None]:
-    """The replay of `step`, whose tensors never move, after a few runs on a side stream, `rewind` after each.
+    """Run `step`, whose tensors never move, a few times on a side stream, each followed by `rewind`; then capture it.
 
-    `pool`: memory of graphs that never run together. RuntimeError where a step waits for the host.
+    Returns the replay. `pool`: memory that graphs share which never run at once. RuntimeError where a step waits for
+    the host.
     """
     side = side_stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -47,8 +48,8 @@ class HostCopy:
             self._copied: list[Any] = []
 
     def send(self, row: int, after: Any = None) -> None:
-        """Copy that row, whose computation is already in the stream. `after`: an event recorded behind it, if there is
-        one; it saves recording another."""
+        """Copy a row whose computation is already in the stream. `after`: a CUDA event recorded behind it, if there is
+        one, which saves recording another."""
         if self._side is None:
             return
         if isinstance(after, torch.cuda.Event):
@@ -62,7 +63,7 @@ class HostCopy:
         self._copied.append(copied)
 
     def read(self, row: int) -> list[int]:
-        """The ids of that row; waits for its copy and for nothing later."""
+        """The ids of a row. Waits for its copy and for nothing later."""
         ids = self._device_ids
         if self._side is not None:
             self._copied[row].synchronize()

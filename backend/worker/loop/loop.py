@@ -1,7 +1,7 @@
 """The custom decode loop: one step on tensors that never move, run eagerly, compiled, or as a captured CUDA graph.
 
-The host runs a few steps ahead of what it has read: token n is copied to the host and checked while later steps are
-running. So an EOS is noticed a few tokens late, and what was generated after it is dropped.
+The host launches a few steps before it reads their tokens: token n is copied to the host and checked while later steps
+are running. So an EOS is noticed a few tokens late, and what was generated after it is dropped.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ from tokendyno.backend.worker.loop.cuda_graph import HostCopy, capture
 from tokendyno.backend.worker.loop.sampling import Sampling
 from tokendyno.backend.worker.loop.step import MAX_EOS, Step
 
-STEPS_AHEAD = 3  # at most: what a cancel or an EOS may cost
+STEPS_AHEAD = 3  # at most; a cancel or an EOS may waste as many
 GREEDY = Sampling()
 
 
@@ -25,10 +25,10 @@ class TokenMeter(Protocol):
     """Watches the tokens of one generation."""
 
     def event(self) -> Any:
-        """A timestamp, or a CUDA event, behind the step that was just launched."""
+        """A timestamp or a CUDA event, right after a step was launched."""
 
     def tell(self, event: Any, ids: list[int]) -> None:
-        """The tokens that existed at `event`, one a row, once they are known to count."""
+        """The tokens of the step before `event`, one for each row. Only tokens that count are told."""
 
     def stopping(self) -> bool:
         """Whether to stop after the last token told."""
@@ -37,9 +37,9 @@ class TokenMeter(Protocol):
 class DecodeLoop:
     """The loop of one model. Keeps its last step, compiled and captured, for the next run of the same kind.
 
-    pad, eos      the id of padding; the ids that end a text
-    prefill_chunk  tokens of the prompt in one pass; 0: all of them
-    prefill_graphs  with `cuda_graph`, capture the pass over the prompt too, once for each length
+    pad, eos          the id of padding; the ids that end a text
+    prefill_chunk     tokens of the prompt in one pass; 0: all of them
+    prefill_graphs    with `cuda_graph`, capture the pass over the prompt too, once for each length
     prefill_compiled  with a `compile_mode`, compile it too, for each length
     """
 
@@ -75,10 +75,12 @@ class DecodeLoop:
         replay: bool = True,
         likely: int = 0,
     ) -> Any:
-        """Ids of prompt (B, P) and new tokens: (B, P + generated). `given`: the new tokens of a batch of one, whatever
-        the model would choose; `given_logits` then tells from what. `replay`: the prompt is worth a graph of its own,
-        where prompts have some. `likely`: of a batch of one, keep log-probabilities of so many likeliest tokens, which
-        `likeliest` tells."""
+        """Ids of the prompt (B, P) followed by the new tokens: (B, P + generated).
+
+        given   of a batch of one: the new tokens, whatever the model would choose; see `given_logits`
+        replay  whether this prompt is worth a compiled or captured pass, where prompts have them
+        likely  of a batch of one: so many likeliest tokens are kept with their log-probabilities; see `likeliest`
+        """
         eos = [] if ignore_eos else self._eos
         if len(eos) > MAX_EOS:
             raise InputError(
@@ -97,8 +99,7 @@ class DecodeLoop:
     def _step_for(
         self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, sampling: Sampling, given: bool, likely: int
     ) -> Step:
-        """The step that is kept, or a new one: compiled, then captured once the prompt was read, so that no memory of
-        the cache is a graph's."""
+        """The kept step, or a new one. The cache is filled before it is captured, so that no graph's pool holds it."""
         key = (id(cache), len(input_ids), sampling, given, likely)
         if self._step is None or key != self._key:
             self._step = None  # frees the last one and its graph
@@ -119,21 +120,21 @@ class DecodeLoop:
         return self._step
 
     def _run(self, step: Step, copy: HostCopy, max_new_tokens: int, eos: list[int], meter: TokenMeter) -> Any:
-        """Launch steps and read their tokens, up to `ahead` of them later. Returns the new ids (B, generated)."""
+        """Launch steps and read their tokens up to `ahead` steps later. Returns the new ids (B, generated)."""
         ahead = STEPS_AHEAD if step.out.is_cuda else 1
-        waiting: deque[Any] = deque([meter.event()])  # an event for each token that was launched and not read
-        copy.send(0, waiting[-1])  # `begin` has chosen the first
+        pending: deque[Any] = deque([meter.event()])  # an event for each token that was launched and not read
+        copy.send(0, pending[-1])  # `begin` has chosen the first
         running = set(range(step.out.shape[1]))  # rows
         launched, read, calls = 1, 0, step.calls  # tokens, and steps of earlier runs
         with step.decoding():
             while running and read < max_new_tokens:
-                while launched < max_new_tokens and len(waiting) < ahead:
+                while launched < max_new_tokens and len(pending) < ahead:
                     step()
-                    waiting.append(meter.event())
-                    copy.send(launched, waiting[-1])
+                    pending.append(meter.event())
+                    copy.send(launched, pending[-1])
                     launched += 1
                 ids = copy.read(read)
-                meter.tell(waiting.popleft(), ids)
+                meter.tell(pending.popleft(), ids)
                 read += 1
                 running = {row for row in running if ids[row] not in eos}
                 if meter.stopping():
@@ -144,7 +145,7 @@ class DecodeLoop:
     # --- what the latest run left -------------------------------------------------------------------
 
     def scores(self) -> Any:
-        """What each new token of the latest run scored: (generated, B) float32, a copy."""
+        """The logit of each new token of the latest run: (generated, B) float32, a copy."""
         assert self._step is not None
         return self._step.scores[: self._generated].clone()
 
@@ -154,7 +155,7 @@ class DecodeLoop:
         return self._step.given.logits[: self._generated]
 
     def likeliest(self, token: int) -> tuple[list[int], list[float]]:
-        """Of a token that was told, while `likely` were kept: the ids of the likeliest, and the log-probabilities of
-        itself and of them."""
+        """At the place of that new token, in a run with `likely`: the ids of the likeliest tokens, and the
+        log-probabilities of the chosen one and of these."""
         assert self._step is not None and self._step.likely is not None
         return self._step.likely.ids[token].tolist(), self._step.likely.nats[token].tolist()

@@ -1,8 +1,8 @@
 """Samples the next token on the device, without waiting for the host: greedy, or temperature, top-k and top-p.
 
-The random numbers are a hash of seed, step, row and token id. So nothing synchronizes, no generator state has to be
-registered with a captured graph, and a seed gives the same text on a CPU, compiled and captured. It is not the text
-that `generate` samples with that seed: that one draws from torch's generator.
+The random numbers are a hash of seed, step, row and token id. So nothing synchronizes, a captured graph needs no
+generator state, and a seed gives the same text on a CPU, compiled and captured. `generate` samples another text with
+that seed: it draws from torch's generator.
 """
 
 from dataclasses import dataclass

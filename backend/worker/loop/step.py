@@ -1,8 +1,8 @@
 """A decode step on tensors that never move, so that it can be compiled whole or captured as a CUDA graph.
 
-In running order: `begin` reads the prompt and appends the first token, and each call takes a step: the model reads the
-newest token, the next one is chosen from its logits, all counters advance, and the token is appended. Shapes: B texts,
-a prompt of P tokens, L slots in the cache, V words in the vocabulary.
+`begin` reads the prompt and appends the first token. Then each call is a step: the model reads the newest token, the
+next one is chosen from its logits, all counters advance, and the token is appended. Shapes: B texts, a prompt of P
+tokens, L slots in the cache, V words in the vocabulary.
 """
 
 from collections.abc import Callable
@@ -30,14 +30,14 @@ class Step:
 
     positions  (B, 1) the position of the newest token in each row's text
     out        (L, B) all new ids so far, one row per step
-    scores     (L, B) float32: what each of these ids scored; NaN where a row of logits had NaN
-    done       (B,) rows that have ended: they continue as padding, as in `generate`. A batch of one ends when the host
-               sees the EOS, and does not use this
+    scores     (L, B) float32: the logits of these ids; NaN where a row of logits had NaN
+    done       (B,) rows that have ended: they continue as padding, as in `generate`. Not used in a batch of one, which
+               ends when the host sees the EOS
     turns      (1,) int32 zero, in which a kernel counts its finished programs
-    given      tokens that are given instead of chosen; None: they are chosen
-    likely     log-probabilities of what is chosen; None: nobody asked
+    given      tokens that are taken instead of chosen; None: they are chosen
+    likely     log-probabilities of the chosen and the likeliest tokens; None: not wanted
     chunk      tokens of the prompt in one pass; 0: all of them
-    prompts    reads a prompt by a pass that was compiled or captured for its length; None: the model's own code does
+    prompts    reads a prompt by a pass that was compiled or captured for its length; None: by the model's own code
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Step:
     # --- the prompt --------------------------------------------------------------------------------
 
     def begin(self, input_ids: Any, attention_mask: Any, seed: int, eos: list[int], replay: bool = True) -> None:
-        """Read the prompt (B, P) and choose the first token. `replay`: by a pass that was made for it, if any are."""
+        """Read the prompt (B, P) and choose the first token. `replay`: by `prompts`, if there is such a pass."""
         self.seed.fill_(seed)
         self.eos.fill_(-1)
         if eos:
@@ -89,10 +89,10 @@ class Step:
             self.cache.replayed(input_ids.shape[1])
 
     def _begin(self, read: Callable[..., Any], input_ids: Any, attention_mask: Any = None) -> None:
-        """What the device does of it. Without a mask (B, P) nothing is padded."""
+        """The part of `begin` that runs on the device. Without a mask (B, P) nothing is padded."""
         self.cache.reset()
         filled = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        positions = (filled.cumsum(-1) - 1).clamp(min=0)  # (B, P): of each token in its text
+        positions = (filled.cumsum(-1) - 1).clamp(min=0)  # (B, P), in each text
         logits = read(input_ids, attention_mask, positions)  # (B, V), of the last token
         self.cache.begin(filled)
         self.positions.copy_(positions[:, -1:] + 1)
@@ -100,7 +100,7 @@ class Step:
         self.append(self._chosen(logits), logits)
 
     def _read(self, input_ids: Any, attention_mask: Any, positions: Any) -> Any:
-        """Logits (B, V) of the prompt's last tokens; all shapes (B, P). Chunks attend to the cache."""
+        """Logits (B, V) of the last tokens of a prompt (B, P). Each chunk attends to those before it by the cache."""
         logits, begin = None, 0
         for ids in input_ids.split(self._chunk or input_ids.shape[1], -1):
             end = begin + ids.shape[1]
@@ -117,7 +117,8 @@ class Step:
         return logits
 
     def make_prompts(self, compile_mode: str | None, captured: bool) -> None:
-        """From now on prompts have passes of their own. One was read, so that no memory of the cache is a graph's."""
+        """From now on prompts have passes of their own. To be called once the cache has its memory, which must not come
+        from a graph's pool."""
         read: Callable[..., Any] = self._read
         if compile_mode is not None:
             read = torch.compile(read, mode=compile_mode, dynamic=False)
@@ -135,7 +136,7 @@ class Step:
         self.calls += 1
 
     def _advance(self) -> None:
-        """What the device does of a step."""
+        """The part of a step that runs on the device."""
         self.cache.keep()
         logits = self._model(
             input_ids=self.token,  # (B, 1)
@@ -151,7 +152,7 @@ class Step:
             self.append(self._chosen(logits), logits)
 
     def _masks(self) -> Any:
-        """Masks (B, 1, 1, slots)."""
+        """Attention masks (B, 1, 1, slots), as the model takes them."""
         full, sliding = (None if slots is None else slots.mask for slots in (self.cache.full, self.cache.sliding))
         return slot_masks(self._config, full, sliding)
 
@@ -167,7 +168,7 @@ class Step:
         self.positions.add_(1)
 
     def append(self, ids: Any, logits: Any) -> None:
-        """Ids (B,), chosen from logits (B, V), become the newest tokens, or padding in rows that are done."""
+        """Make ids (B,), chosen from logits (B, V), the newest tokens; in rows that are done padding."""
         self.scores.index_copy_(0, self.cache.step, logits.gather(1, ids[:, None]).T.float())
         if self.likely is not None:
             self.likely.keep(self.cache.step, ids, logits)
@@ -182,33 +183,33 @@ class Step:
     # --- around the steps --------------------------------------------------------------------------
 
     def rewind(self) -> None:
-        """Return to the first slot, so that warm-up steps stay inside the cache. The mask is wrong until `begin`."""
+        """Return to slot 0, so that warm-up steps stay inside the cache. The mask is wrong until `begin`."""
         self.cache.counters.zero_()
 
     def decoding(self) -> Any:
-        """Around the steps: experts in the implementation that `generate` uses while it decodes."""
+        """Around steps: experts in the implementation that `generate` uses while it decodes."""
         return self._model._optimize_model_for_decode()
 
 
 class StepEnd(nn.Module):  # type: ignore[misc]
-    """Ends a greedy step: a module, so that a kernel can replace it like a layer of the model. It has no weights and
-    returns nothing: it writes into the tensors of the step."""
+    """The end of a greedy step: a module without weights, so that a kernel can replace it like a layer of the model. It
+    writes into the tensors of the step and returns nothing."""
 
     def forward(self, logits: Any, step: "Step") -> None:
-        """Take the most likely tokens of logits (B, V), and advance to the next slot."""
+        """Append the likeliest tokens by logits (B, V), and advance to the next slot."""
         step.advance_slots()
         step.append(logits.argmax(-1), logits)  # no float32 needed: rounding has made its ties already
 
 
 def step_end_of(model: Any) -> StepEnd:
-    """The model's own, possibly with a kernel in it, else a plain one."""
+    """The one that the model holds, possibly with a kernel in it, else a new one."""
     end: StepEnd | None = getattr(model, STEP_END, None)
     return StepEnd() if end is None else end
 
 
 class Given:
-    """The tokens that a step takes instead of choosing, and the logits that it would have chosen from; both stay where
-    they are. ids: (L,); logits: (L, V), of a batch of one; count: how many were given."""
+    """The tokens that the steps of a batch of one take instead of choosing, and the logits that they would have chosen
+    from. Neither tensor ever moves. ids: (L,); logits: (L, V); count: how many tokens there are."""
 
     def __init__(self, length: int, vocabulary: int, dtype: Any, device: Any) -> None:
         self.ids = torch.zeros(length, dtype=torch.long, device=device)
@@ -218,19 +219,19 @@ class Given:
         self.count = 0
 
     def fill(self, ids: list[int]) -> None:
-        """The tokens of the next run, which may be fewer than there are places."""
+        """Set the tokens of the next run, at most L."""
         self.count = len(ids)
         self.ids[: self.count] = torch.tensor(ids, device=self.ids.device)
 
     def choose(self, logits: Any, step: Any) -> Any:
-        """The id (1,) of this step, which is kept with its logits (1, V)."""
+        """The id (1,) of this step; keeps its logits (1, V)."""
         self.logits.index_copy_(0, step, logits.to(self.logits.dtype))
         return self.ids[step]
 
 
 class Likely:
-    """Log-probabilities (nats) of the tokens that a step chose and of the `most` likeliest, of a batch of one; the
-    tensors stay where they are. ids: (L, most); nats: (L, 1 + most), the chosen token's first."""
+    """Log-probabilities (nats) of the token that each step of a batch of one chose, and of the `most` likeliest ones.
+    Neither tensor ever moves. ids: (L, most); nats: (L, 1 + most), the chosen token's first."""
 
     def __init__(self, length: int, most: int, device: Any) -> None:
         self.most = most
@@ -240,7 +241,7 @@ class Likely:
             torch._dynamo.mark_static_address(tensor)
 
     def keep(self, step: Any, chosen: Any, logits: Any) -> None:
-        """Of this step (1,): the chosen id (1,), and the logits (1, V) that it was chosen from."""
+        """Of this step (1,), with its chosen id (1,) and the logits (1, V) that it was chosen from."""
         nats = logits.float().log_softmax(-1)
         best = nats.topk(self.most)
         self.ids.index_copy_(0, step, best.indices)
@@ -248,7 +249,7 @@ class Likely:
 
 
 def _additive_mask(config: Any) -> bool:
-    """Whether this attention adds its mask (eager) or takes a boolean one (sdpa), as its own mask function makes it."""
+    """Whether this attention adds a mask to its scores (eager) or takes a boolean one (sdpa), by its mask function."""
     name = config._attn_implementation
     make = ALL_MASK_ATTENTION_FUNCTIONS._global_mapping.get(name)
     mask = None

@@ -1,5 +1,5 @@
-"""`attention=sdpa-gqa`: SDPA for grouped-query attention without copying key and value heads, with a mask too; and any
-attention kernel of the Hub; attention without its sinks, which is another model than the one that was trained."""
+"""Attention: `sdpa-gqa`, which is SDPA for grouped queries without copied key and value heads; kernels of the Hub; and
+attention without its sinks, which is another model than the one that was trained."""
 
 from typing import Any
 
@@ -14,26 +14,26 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.worker.prove.compile_log import first_line
 
 KEYS = "tokendyno_keys"
-"""Attribute of a mask that is causal and nothing else: how many keys its last query attends to."""
+"""Attribute of a mask that is only causal: how many keys its last query attends to."""
 
 
 def grouped_attention(
-    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: Any = None, **more: Any
+    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: Any = None, **kwargs: Any
 ) -> Any:
     """Query (B, H, Q, D), key and value (B, K, S, D): each key head serves a group of H / K query heads.
 
     With a mask, which a static cache always has, transformers' sdpa copies keys and values H / K times. The fused CPU
-    kernel takes groups and a mask together. No fused CUDA kernel does: a single query is computed by `one_query`, a
-    chunk of a prompt behind earlier ones by a flash kernel without the mask, and for other queries the copies cost
-    little beside the rest.
+    kernel takes groups and a mask together, and no fused CUDA kernel does. There `one_query` computes a single query,
+    a flash kernel without the mask computes a later chunk of a prompt, and for other queries the copies cost little
+    beside the rest.
     """
     groups = query.shape[1] // key.shape[1]
     keys = getattr(attention_mask, KEYS, 0)
-    if keys and _takes_flash(query) and not more.get("dropout"):
+    if keys and _takes_flash(query) and not kwargs.get("dropout"):
         return chunk_of_prompt(query, key[:, :, :keys], value[:, :, :keys], scaling).transpose(1, 2), None
-    usual = groups == 1 or attention_mask is None or attention_mask.shape[1] != 1 or more.get("softcap") is not None
-    if usual or more.get("position_bias") is not None or (query.is_cuda and query.shape[2] > 1):
-        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **more)
+    usual = groups == 1 or attention_mask is None or attention_mask.shape[1] != 1 or kwargs.get("softcap") is not None
+    if usual or kwargs.get("position_bias") is not None or (query.is_cuda and query.shape[2] > 1):
+        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     if query.is_cuda:
         out = one_query(query, key, value, attention_mask, query.shape[-1] ** -0.5 if scaling is None else scaling)
     else:
@@ -44,10 +44,10 @@ def grouped_attention(
 
 
 def one_query(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Any:
-    """Attention of one query (B, H, 1, D) with a mask (B, 1, 1, S), boolean or additive; returns the query's shape.
+    """Attention of one query (B, H, 1, D) with a mask (B, 1, 1, S), boolean or additive -> (B, H, 1, D).
 
-    Compiled, elementwise products and sums become reductions that read each key and value once. Eager, their
-    intermediate results would be written to memory, so two matrix products are used instead.
+    Compiled, elementwise products and sums become reductions that read each key and value once. Eagerly, these would
+    write their intermediate results to memory, so two matrix products are used instead.
     """
     groups = query.shape[1] // key.shape[1]
     rows = query.unflatten(1, (-1, groups)).squeeze(3)  # (B, K, G, D)
@@ -66,7 +66,7 @@ def one_query(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Any:
 
 
 def chunk_of_prompt(query: Any, key: Any, value: Any, scaling: float | None) -> Any:
-    """Attention of the last Q of S tokens, query (B, H, Q, D), to those before them, by a causal flash kernel."""
+    """Causal attention of the last Q of S tokens, query (B, H, Q, D), to all S, by a flash kernel."""
     flash = torch.ops.aten._scaled_dot_product_flash_attention
     return flash(query, key, value, 0.0, True, return_debug_mask=False, scale=scaling)[0]
 
@@ -83,9 +83,9 @@ def grouped_mask(
     attention_mask: Any = None,
     mask_function: Any = causal_mask_function,
     allow_is_causal_skip: bool = True,
-    **more: Any,
+    **kwargs: Any,
 ) -> Any:
-    """The mask of sdpa; a plain causal one, of a chunk behind others, says how many keys its last query has."""
+    """The mask of sdpa. One that is only causal, of a later chunk of a prompt, gets the attribute `KEYS`."""
     mask = sdpa_mask(
         q_length=q_length,
         q_offset=q_offset,
@@ -93,10 +93,10 @@ def grouped_mask(
         attention_mask=attention_mask,
         mask_function=mask_function,
         allow_is_causal_skip=allow_is_causal_skip,
-        **more,
+        **kwargs,
     )
     causal = mask_function is causal_mask_function and allow_is_causal_skip and kv_offset == 0
-    if mask is None or not causal or q_length == 1 or not mask.is_cuda or is_tracing(mask):  # which asks for nothing
+    if mask is None or not causal or q_length == 1 or not mask.is_cuda or is_tracing(mask):
         return mask
     keys = int(q_offset) + q_length
     if keys <= mask.shape[-1] and (attention_mask is None or bool(attention_mask[:, :keys].all())):
@@ -111,8 +111,8 @@ def register_grouped_attention(name: str = "sdpa-gqa") -> None:
 
 
 def load_kernel(name: str) -> None:
-    """Load any attention kernel of the Hub, or its local copy, before a model asks for it. InputError if it cannot be
-    had or is none that transformers can call."""
+    """Load any attention kernel of the Hub, or its local copy, before a model asks for it. InputError if that fails, or
+    if transformers cannot call it."""
     try:
         lazy_import_flash_attention(name, allow_all_kernels=True)
     except Exception as error:
@@ -123,8 +123,8 @@ def load_kernel(name: str) -> None:
 
 
 def drop_sinks(model: Any) -> None:
-    """A sink is a learned score beside those of the tokens that takes a share of the softmax and gives nothing for it.
-    At the least number of its format that share is 0."""
+    """Let attention compute without its sinks: learned scores that take a share of the softmax and contribute nothing.
+    At the least number of the dtype that share is 0."""
     for module in model.modules():
         sinks = getattr(module, "sinks", None)
         if isinstance(sinks, torch.nn.Parameter):

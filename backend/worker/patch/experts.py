@@ -1,5 +1,5 @@
-"""The implementation of routed experts: one of transformers', or the Triton kernels that come with tokendyno, dense or
-in MXFP4 (`experts=triton`)."""
+"""The implementation of routed experts: one of transformers', or (`experts=triton`) tokendyno's own Triton kernels, for
+dense weights or MXFP4."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ class PackedExperts(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.config, self._is_expert_parallel = config, False
         self.limit, self.alpha = config.swiglu_limit, config.swiglu_alpha
-        self.num_experts = experts = config.num_local_experts  # where ranks share them out, what one of them has
+        self.num_experts = experts = config.num_local_experts  # of this rank, where ranks share them out
         wide, narrow = config.hidden_size, config.intermediate_size
         for name, rows, columns in (("gate_up_proj", 2 * narrow, wide), ("down_proj", wide, narrow)):
             shape = experts, rows, columns // BLOCK
@@ -40,15 +40,15 @@ class PackedExperts(nn.Module):  # type: ignore[misc]
                 self.register_parameter(f"{name}_{part}", nn.Parameter(empty, requires_grad=False))
 
     def forward(self, hidden_states: Any, router_indices: Any, routing_weights: Any) -> Any:
-        """(tokens, hidden), experts and their shares (tokens, top) -> (tokens, hidden)."""
+        """(tokens, hidden), indices and weights of experts (tokens, top) -> (tokens, hidden)."""
         return ALL_EXPERTS_FUNCTIONS[TRITON](self, hidden_states, router_indices, routing_weights)
 
 
 def use_triton(model: Any, package: str) -> None:
     """Let the kernels in the folder `package` compute the experts of `model`.
 
-    Those of gpt-oss that are dense, (E, in, out), are laid out by rows, one matrix at a time; their shape stays. Biases
-    beside MXFP4 become float32, as with the Hub's kernels.
+    Dense experts of gpt-oss, (E, in, out), are laid out by rows, one matrix at a time; their shape stays. Biases beside
+    MXFP4 become float32, as with the Hub's kernels.
     """
     from kernels import get_local_kernel
 
@@ -68,7 +68,7 @@ def _laid_by_rows(weight: Any) -> Any:
 
 
 def _changed(weight: Any, change: Callable[[Any], Any]) -> Any:
-    """A parameter after `change`, which keeps its shape; of one that ranks share, this rank's part."""
+    """A parameter after `change`, which keeps its shape. Of one that ranks share, this rank's part is changed."""
     if not isinstance(weight, DTensor):
         return nn.Parameter(change(weight.data), requires_grad=False)
     whole = {"shape": weight.shape, "stride": weight.stride(), "run_check": False}
@@ -77,7 +77,7 @@ def _changed(weight: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def set_experts(model: Any, name: str) -> None:
-    """`name`: eager, batched_mm, or grouped_mm under a second name, which `generate` does not replace."""
+    """`name`: eager, batched_mm or grouped_mm; the last under a second name, which `generate` does not replace."""
     if name == "grouped_mm":
         ALL_EXPERTS_FUNCTIONS.register(GROUPED, ALL_EXPERTS_FUNCTIONS["grouped_mm"])
         name = GROUPED

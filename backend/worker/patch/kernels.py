@@ -1,4 +1,4 @@
-"""Replaces a model's layers by kernels: from the Hub as transformers maps them, or from a local folder."""
+"""Replaces a model's layers by kernels: of the Hub, as transformers or the user maps them, or of a local folder."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ from tokendyno.backend.worker.prove.compile_log import first_line
 
 
 def apply(model: Any, plan: LoadPlan) -> None:
-    """Replace what the plan asks for, after undoing what an earlier model left. InputError without kernels."""
+    """Replace layers as planned, after undoing what an earlier model left. InputError where kernels cannot be had."""
     reset(model)
     if plan.kernels == "off":
         return
@@ -71,7 +71,7 @@ def replace_layers(model: Any, mapping: dict[str, Any], device: str, compiled: b
 
 
 def reset(model: Any) -> None:
-    """Undo kernels in functions that act as layers, which all models of a process share."""
+    """Undo kernels in functions that act as layers: all models of a process share them."""
     for module in model.modules():
         for function in getattr(module, "_kernel_funcs", {}).values():
             function.__dict__.pop("forward", None)
@@ -85,51 +85,46 @@ def replaceable_layers(model: Any) -> set[str]:
 
 
 def local_mapping(packages: Mapping[str, str | Path], device: str) -> dict[str, Any]:
-    """Layer -> local kernel. `packages`: kernel class -> folder of its package; a class is named after the layer that
-    it replaces, or as the Hub's kernel for that layer.
+    """Layer -> local kernel. `packages`: kernel class -> folder of its package. A class has the name of the layer that
+    it replaces, or of the Hub's kernel for that layer.
 
-    A class named after one of torch.nn (Linear) replaces exactly that class: its quantized subclasses compute
-    differently.
+    A class with a name of torch.nn (Linear) replaces exactly that class: its quantized subclasses compute differently.
     """
-    known = get_kernel_mapping_transformers()
-    aliases = {repo.layer_name: layer for layer, by_device in known.items() for _, _, repo in _repositories(by_device)}
-    found: dict[str, Any] = {}
+    mapped = get_kernel_mapping_transformers()
+    aliases = {repo.layer_name: layer for layer, by_device in mapped.items() for _, _, repo in _repositories(by_device)}
+    mapping: dict[str, Any] = {}
     for name, package in packages.items():
-        layer = name if name in known else aliases.get(name, name)
+        layer = name if name in mapped else aliases.get(name, name)
         layer_class = getattr(nn, layer, None)
-        if layer_class is nn.RMSNorm:  # which calls its epsilon otherwise than the layer that kernels replace
+        if layer_class is nn.RMSNorm:  # its epsilon has another name than in the layer that kernels replace
             layer_class = None
-        if (
-            isinstance(layer_class, type)
-            and issubclass(layer_class, nn.Module)
-            and not hasattr(layer_class, "kernel_layer_name")
-        ):
+        if isinstance(layer_class, type) and issubclass(layer_class, nn.Module):
             _make_replaceable(layer_class)
-        found[layer] = {device: LayerOfDevice(Path(package), name, device)}
-    return found
+        mapping[layer] = {device: LayerOfDevice(Path(package), name, device)}
+    return mapping
 
 
 def mapping_of(named: Mapping[str, str], device: str) -> dict[str, Any]:
     """Layer -> kernel, as `kernels` takes it. `named`: layer -> org/name:Layer or org/name@revision:Layer, any of the
-    Hub; one that LOCAL_KERNELS names is read from its folder."""
-    folders, found = local_overrides(), dict[str, Any]()
+    Hub; a repository that LOCAL_KERNELS names is read from its folder."""
+    folders, mapping = local_overrides(), dict[str, Any]()
     for layer, text in named.items():
-        if layer == "Linear" and not hasattr(nn.Linear, "kernel_layer_name"):
+        if layer == "Linear":
             _make_replaceable(nn.Linear)
         name, _, kernel = text.partition(":")
         repo, _, revision = name.partition("@")
-        which = {"revision": revision} if revision else {"version": 1}
-        found[layer] = {
+        version = {"revision": revision} if revision else {"version": 1}
+        mapping[layer] = {
             device: LayerOfDevice(folders[repo], kernel, device)
             if repo in folders
-            else LayerRepository(repo, layer_name=kernel, trust_remote_code=True, **which)
+            else LayerRepository(repo, layer_name=kernel, trust_remote_code=True, **version)
         }
-    return found
+    return mapping
 
 
 class LayerOfDevice(LocalLayerRepository):  # type: ignore[misc]
-    """A layer of a local package, built for the device that the model runs on: `kernels` would take the build for
-    CUDA wherever torch was compiled for it, also on a machine without a GPU (0.17: backends.py, _backend)."""
+    """A layer of a local package, from the build for the model's device: by itself, `kernels` takes the build for CUDA
+    wherever torch was compiled for it, even without a GPU (0.17: backends.py, _backend)."""
 
     def __init__(self, repo_path: Path, layer_name: str, device: str) -> None:
         super().__init__(repo_path=repo_path, layer_name=layer_name)
@@ -141,17 +136,18 @@ class LayerOfDevice(LocalLayerRepository):  # type: ignore[misc]
 
 
 def _make_replaceable(layer_class: type) -> None:
-    replace_kernel_forward_from_hub(layer_class, layer_class.__name__, lambda module: type(module) is layer_class)
+    if not hasattr(layer_class, "kernel_layer_name"):
+        replace_kernel_forward_from_hub(layer_class, layer_class.__name__, lambda module: type(module) is layer_class)
 
 
 def add_step_end(model: Any) -> None:
-    """Let a kernel replace the end of the custom decode loop's step, which no model has as a layer."""
+    """Let a kernel replace the end of the custom decode loop's step, which is no layer of a model."""
     replace_kernel_forward_from_hub(StepEnd, StepEnd.__name__)
     model.add_module(STEP_END, StepEnd())
 
 
 def add_exchanges() -> None:
-    """Let kernels replace the layers after which ranks exchange what they have."""
+    """Let kernels replace the layers in which ranks exchange their parts."""
     for layer in (SummedLinear, SummedEmbedding, GatheredLinear):
         replace_kernel_forward_from_hub(layer, layer.__name__)
 
@@ -162,57 +158,58 @@ def hub_mapping(layers: Iterable[str], device: str) -> dict[str, Any]:
     A repository that LOCAL_KERNELS names is read from its folder: by itself, `kernels` 0.17 asks the Hub for the
     repository's revision first. Offline, what is not cached is left out.
     """
-    known = get_kernel_mapping_transformers()
-    folders, near = local_overrides(), kernel_packages.offline_repos()
-    found: dict[str, Any] = {}
+    mapped = get_kernel_mapping_transformers()
+    folders, cached = local_overrides(), kernel_packages.offline_repos()
+    mapping: dict[str, Any] = {}
     missing: set[str] = set()
     for layer in layers:
-        for kind, mode, repo in _repositories(known.get(layer, {})):
+        for kind, mode, repo in _repositories(mapped.get(layer, {})):
             name = repo._repo_id
             if kind != device or not name.startswith(f"{kernel_packages.PUBLISHER}/"):
                 continue
-            if hub_offline() and name not in near:
+            if hub_offline() and name not in cached:
                 missing.add(name)
                 continue
             if name in folders:
                 repo = LayerOfDevice(folders[name], repo.layer_name, device)
-            found.setdefault(layer, {}).setdefault(device, {})[mode] = repo
-    if missing and not found:
+            mapping.setdefault(layer, {}).setdefault(device, {})[mode] = repo
+    if missing and not mapping:
         raise InputError(
             f"HF_HUB_OFFLINE is set, and {', '.join(sorted(missing))} are not in the Hub cache. Name folders for them "
             "in LOCAL_KERNELS, or set kernels=off."
         )
-    return found
+    return mapping
 
 
 def _repositories(by_device: dict[Any, Any]) -> Iterable[tuple[str, Any, LayerRepository]]:
     """(device type, mode, repository) of one layer's entry in a mapping."""
     for device, options in by_device.items():
-        if isinstance(device, str):  # a Device with properties is for one chip
+        if isinstance(device, str):  # else a Device, for one chip only
             for mode, repo in options.items() if isinstance(options, dict) else [(Mode.FALLBACK, options)]:
                 yield device, mode, repo
 
 
 # --- GPT-2 ---------------------------------------------------------------------------------------
 
-# Its q, k and v are one matrix as they come. Kernels that replace a layer as a whole read it by rows.
+# Its q, k and v are one matrix from the start. Kernels that replace a whole layer read it by rows.
 
 _ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
 
 
 def store_by_rows(model: Any) -> None:
-    """Store each Conv1D as kernels read a matrix, in its own memory; its shape stays (in, out). Offer such layers."""
+    """Store each Conv1D by rows, as kernels read a matrix, in its own memory; its shape stays (in, out). Then kernels
+    may replace such layers."""
     for module in model.modules():
         if type(module) is Conv1D and module.weight.is_contiguous():
             rows = module.weight.data.t().contiguous()
             module.weight.data = module.weight.data.view(rows.shape).copy_(rows).t()
-    for kind in {type(module) for module in model.modules() if type(module).__name__ == "GPT2Block"}:
-        replace_kernel_forward_from_hub(kind, "DecoderLayerOfGPT2", _is_stored)
+    for block_class in {type(module) for module in model.modules() if type(module).__name__ == "GPT2Block"}:
+        replace_kernel_forward_from_hub(block_class, "DecoderLayerOfGPT2", _is_stored)
     offer_layers(model)
 
 
 def _is_stored(block: Any) -> bool:
-    """Whether kernels may replace this layer: dense, stored by rows, with an activation that they have."""
-    config, first = block.attn.config, block.attn.c_attn
-    stored = type(first) is Conv1D and not first.weight.is_contiguous()
+    """Whether kernels may replace this layer: dense, stored by rows, with an activation that they compute."""
+    config, attention = block.attn.config, block.attn.c_attn
+    stored = type(attention) is Conv1D and not attention.weight.is_contiguous()
     return stored and config.activation_function in _ACTIVATIONS and not config.add_cross_attention

@@ -1,7 +1,7 @@
 """Fused projections: one linear layer for q, k and v, and one for gate and up.
 
 The rows of the weights are concatenated, so each result is a slice of one product. The model's code is unchanged: it
-still calls q, then k, then v; the first call computes all of them and caches the other slices.
+still calls q, then k, then v. The first call computes all of them and keeps the other slices for the calls that follow.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from tokendyno.backend.worker.patch.quantized import Joined4bit, joinable_4bit, 
 
 
 class Fused(nn.Module):  # type: ignore[misc]
-    """All linear layers of a group as one, `whole`. Returns the output of the first; those of the others wait in
+    """The linear layers of a group as one, `whole`. Returns the output of the first; those of the others wait in
     `later`."""
 
     def __init__(self, parts: list[Any]) -> None:
@@ -28,27 +28,27 @@ class Fused(nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Any) -> Any:
         """(..., in_features) -> (..., the first size)."""
-        first, *others = self.whole(x).split(self.sizes, -1)
-        self.later[:] = [(x, part) for part in reversed(others)]
+        first, *rest = self.whole(x).split(self.sizes, -1)
+        self.later[:] = [(x, out) for out in reversed(rest)]
         return first
 
 
 class Slice(nn.Module):  # type: ignore[misc]
-    """Takes the place of a linear layer that is now part of a fused one."""
+    """In the place of a linear layer that is now part of a fused one."""
 
     def __init__(self, later: list[Any]) -> None:
         super().__init__()
         self.later = later
 
     def forward(self, x: Any) -> Any:
-        """The slice that the fused layer cached for this projection; RuntimeError if its input was not `x`."""
-        source, part = self.later.pop()
+        """This projection's slice of what the fused layer computed; RuntimeError if that was not from `x`."""
+        source, out = self.later.pop()
         if source is not x:
             raise RuntimeError(
                 "This model's code does not apply the fused projections to one input, one after the other. Use "
                 "projections=separate."
             )
-        return part
+        return out
 
 
 def fuse(model: Any) -> int:
@@ -58,19 +58,19 @@ def fuse(model: Any) -> int:
         for group in GROUPS:
             group = group[::-1] if type(module).__name__ in LAST_FIRST else group
             parts: list[Any] = [getattr(module, part, None) for part in group]
-            if not all(isinstance(one, nn.Linear) for one in parts):  # other things may have these names
+            if not all(isinstance(part, nn.Linear) for part in parts):  # other things may have these names
                 continue
-            if not joinable_4bit(parts) and not all(type(one) is nn.Linear and joinable(one.weight) for one in parts):
+            if not joinable_4bit(parts) and not all(type(p) is nn.Linear and joinable(p.weight) for p in parts):
                 raise InputError(
                     f"{name}.{group[0]} is quantized in a way that cannot be fused. Use projections=separate or "
                     "quantization=none."
                 )
             fused = Fused(parts)
             setattr(module, group[0], fused)
-            for part in group[1:]:
-                setattr(module, part, Slice(fused.later))
-            for one in parts:  # quantized layers refer to themselves: only a collection of garbage would free weights
-                one._parameters.clear()
+            for projection in group[1:]:
+                setattr(module, projection, Slice(fused.later))
+            for part in parts:  # quantized layers are in reference cycles: only a garbage collection would free weights
+                part._parameters.clear()
             count += 1
     for module in model.modules() if count else ():
         if isinstance(module, Joined4bit) or joinable_4bit([module]):
@@ -80,16 +80,14 @@ def fuse(model: Any) -> int:
 
 
 def _whole(parts: list[Any]) -> Any:
-    """One nn.Linear in the place of several."""
+    """Several linear layers as one nn.Linear."""
     whole = nn.Linear(parts[0].in_features, sum(part.out_features for part in parts), bias=False, device="meta")
     whole.weight = _joined([part.weight for part in parts])
     biases = [part.bias for part in parts]
-    known = next((bias for bias in biases if bias is not None), None)
-    if known is not None:  # Whisper's keys have none; a quantized weight knows no zeros
-        sizes = [part.out_features for part in parts]
-        whole.bias = _joined(
-            [known.new_zeros(size) if bias is None else bias for bias, size in zip(biases, sizes, strict=True)]
-        )
+    present = next((bias for bias in biases if bias is not None), None)
+    if present is not None:
+        zeros = [present.new_zeros(part.out_features) for part in parts]  # for parts without: Whisper's keys
+        whole.bias = _joined([zero if bias is None else bias for zero, bias in zip(zeros, biases, strict=True)])
     return whole
 
 
@@ -99,14 +97,14 @@ def joinable(weight: Any) -> bool:
 
 
 def _by_rows(weight: Any) -> bool:
-    """Whether it is 8-bit with a scale for each row, and multiplied with numbers that are not quantized."""
+    """Whether it is torchao's 8 bits with a scale for each row, for activations that are not quantized."""
     if type(weight).__name__ not in ("Int8Tensor", "Float8Tensor"):
         return False
     return weight.act_quant_kwargs is None and weight.scale.numel() == weight.shape[0]
 
 
 def _by_tiles(weight: Any) -> bool:
-    """Whether it is 4-bit in tiles of 8 rows, none of them padded."""
+    """Whether it is torchao's 4 bits in tiles of 8 rows, without padding."""
     if type(weight).__name__ != "Int4TilePackedTo4dTensor":
         return False
     return weight.act_pre_scale is None and weight.dim() == 2 and weight.shape[0] == 8 * weight.qdata.shape[0]
@@ -122,31 +120,31 @@ def _joined(weights: list[Any]) -> Any:
     if not _by_rows(first):
         return nn.Parameter(torch.cat([weight.data for weight in weights]), requires_grad=False)
     rows, scales = (torch.cat([getattr(weight, name) for weight in weights]) for name in ("qdata", "scale"))
-    more: tuple[Any, ...]
+    args: tuple[Any, ...]
     if type(first).__name__ == "Float8Tensor":
-        more = (first.mm_config, first.act_quant_kwargs, first.kernel_preference, first.dtype)
+        args = (first.mm_config, first.act_quant_kwargs, first.kernel_preference, first.dtype)
     else:
         zeros = [weight.zero_point for weight in weights]
-        more = (first.dtype, None if zeros[0] is None else torch.cat(zeros))
-    return nn.Parameter(type(first)(rows, scales, first.block_size, *more), requires_grad=False)
+        args = (first.dtype, None if zeros[0] is None else torch.cat(zeros))
+    return nn.Parameter(type(first)(rows, scales, first.block_size, *args), requires_grad=False)
 
 
 def offer_layers(model: Any) -> None:
-    """Tell the package `kernels` which of its layers may replace these classes."""
-    kinds = {type(module) for module in model.modules() if type(module).__name__ in LAYERS}
-    if not kinds:
+    """Register the model's layers with the package `kernels`, under the names by which kernels may replace them."""
+    classes = {type(module) for module in model.modules() if type(module).__name__ in LAYERS}
+    if not classes:
         return
     try:
         from kernels import replace_kernel_forward_from_hub
     except ImportError:
         return
-    for kind in kinds:
-        replace_kernel_forward_from_hub(kind, LAYERS[kind.__name__], _computes_whole)
+    for layer_class in classes:
+        replace_kernel_forward_from_hub(layer_class, LAYERS[layer_class.__name__], _computes_whole)
 
 
 def _computes_whole(module: Any) -> bool:
-    """Whether kernels may replace this layer: one whose q, k and v are one matrix, and with experts only where kernels
-    compute these too."""
+    """Whether kernels may replace this layer: its q, k and v are one matrix, and its experts, if any, are computed by
+    kernels too."""
     attention, experts = getattr(module, "self_attn", None), getattr(getattr(module, "mlp", None), "experts", None)
     joined = attention is None or hasattr(attention, "qkv_proj") or type(attention.q_proj) is Fused
     return joined and (experts is None or experts.config._experts_implementation == TRITON)

@@ -1,5 +1,5 @@
-"""Quantized numbers of libraries as our kernels read them, and where a library must be corrected: bitsandbytes' 4-bit
-weights joined by rows with their scales in one place; transformers' 8-bit cache; the unpacking of optimum-quanto."""
+"""bitsandbytes' 4-bit weights, joined by rows and laid out as our kernels read them; and corrections of transformers'
+8-bit cache and of optimum-quanto's unpacking."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from transformers.cache_utils import Fp8QuantizedLayer
 
 
 class Joined4bit(nn.Module):  # type: ignore[misc]
-    """Several `Linear4bit` of one input as one, in the memory that they took.
+    """Several `Linear4bit` of one input as one, in as much memory.
 
-    `weight.quant_state` is that of all rows. With double quantization, whose offset each part has its own, `offset` is
-    (out_features,), one a row: only `forward` and our kernels read it.
+    `weight.quant_state` is that of all rows. With double quantization each part has its own offset, so `offset` is
+    (out_features,), one for each row, which only `forward` and our kernels understand.
     """
 
     def __init__(self, parts: list[Any]) -> None:
@@ -20,51 +20,46 @@ class Joined4bit(nn.Module):  # type: ignore[misc]
         self.in_features, self.out_features = parts[0].in_features, sum(part.out_features for part in parts)
         self.compute_dtype = parts[0].compute_dtype
         self.weight = _rows_of_all(parts)
-        joined = None if parts[0].bias is None else torch.cat([part.bias.data for part in parts])
-        self.bias = None if joined is None else nn.Parameter(joined, requires_grad=False)
+        bias = None if parts[0].bias is None else torch.cat([part.bias.data for part in parts])
+        self.bias = None if bias is None else nn.Parameter(bias, requires_grad=False)
 
     def forward(self, x: Any) -> Any:
-        """(..., in_features) -> (..., out_features), as bitsandbytes computes it from these rows."""
+        """(..., in_features) -> (..., out_features), by bitsandbytes."""
         from bitsandbytes import matmul_4bit
 
-        given = x if self.compute_dtype is None else x.to(self.compute_dtype)
-        bias = None if self.bias is None else self.bias.to(given.dtype)
-        return matmul_4bit(given, self.weight, _plain_scales(self.weight.quant_state), bias=bias).to(x.dtype)
+        cast = x if self.compute_dtype is None else x.to(self.compute_dtype)
+        bias = None if self.bias is None else self.bias.to(cast.dtype)
+        return matmul_4bit(cast, self.weight, _with_float32_scales(self.weight.quant_state), bias=bias).to(x.dtype)
 
 
 def joinable_4bit(parts: list[Any]) -> bool:
-    """Whether these are 4-bit layers quantized alike, and no block has numbers of two of them or of two rows."""
+    """Whether these are 4-bit layers quantized alike, and no block spans two of them or two rows."""
     states: list[Any] = [getattr(getattr(part, "weight", None), "quant_state", None) for part in parts]
     if any(type(part).__name__ != "Linear4bit" for part in parts) or None in states:
         return False
     first = states[0]
-    alike = all(
-        (one.quant_type, one.blocksize, one.dtype, one.nested)
-        == (first.quant_type, first.blocksize, first.dtype, first.nested)
-        for one in states
-    )
-    whole = all(one.shape[1] == first.shape[1] and one.shape[1] % one.blocksize == 0 for one in states)
-    if first.nested:
-        whole = whole and all(one.absmax.numel() % one.state2.blocksize == 0 for one in states)
-    packed = any(getattr(one, "packing_format_for_cpu", False) for one in states)  # rearranged by a CPU's first step
-    return alike and whole and not packed
+    alike = len({(state.quant_type, state.blocksize, state.dtype, state.nested) for state in states}) == 1
+    whole = all(state.shape[1] == first.shape[1] and state.shape[1] % state.blocksize == 0 for state in states)
+    if alike and first.nested:
+        whole = whole and all(state.absmax.numel() % state.state2.blocksize == 0 for state in states)
+    repacked = any(getattr(state, "packing_format_for_cpu", False) for state in states)  # by the first step on a CPU
+    return alike and whole and not repacked
 
 
 def _rows_of_all(parts: list[Any]) -> Any:
-    """The `Params4bit` of all rows."""
+    """The `Params4bit` of all parts' rows."""
     from bitsandbytes.functional import QuantState
     from bitsandbytes.nn import Params4bit
 
     states = [part.weight.quant_state for part in parts]
     first = states[0]
-    second, offset = None, None
+    state2, offset = None, None
     if first.nested:
-        scales = [state.state2 for state in states]
-        second = QuantState(
-            torch.cat([scale.absmax for scale in scales]),
-            code=scales[0].code,
-            blocksize=scales[0].blocksize,
-            dtype=scales[0].dtype,
+        state2 = QuantState(
+            torch.cat([state.state2.absmax for state in states]),
+            code=first.state2.code,
+            blocksize=first.state2.blocksize,
+            dtype=first.state2.dtype,
         )
         offset = torch.cat([state.offset.expand(state.shape[0]) for state in states])
     state = QuantState(
@@ -75,9 +70,8 @@ def _rows_of_all(parts: list[Any]) -> Any:
         quant_type=first.quant_type,
         dtype=first.dtype,
         offset=offset,
-        state2=second,
+        state2=state2,
     )
-    weight = parts[0].weight
     return Params4bit(
         torch.cat([part.weight.data for part in parts]),
         requires_grad=False,
@@ -85,13 +79,13 @@ def _rows_of_all(parts: list[Any]) -> Any:
         blocksize=state.blocksize,
         compress_statistics=state.nested,
         quant_type=state.quant_type,
-        quant_storage=weight.quant_storage,
+        quant_storage=parts[0].weight.quant_storage,
         bnb_quantized=True,
     )
 
 
-def _plain_scales(state: Any) -> Any:
-    """The same with its scales in float32, computed as bitsandbytes does: it knows one offset for a weight."""
+def _with_float32_scales(state: Any) -> Any:
+    """The state with dequantized scales: bitsandbytes itself takes only one offset for a weight."""
     from bitsandbytes.functional import QuantState, dequantize_blockwise
 
     if not state.nested:
@@ -108,37 +102,30 @@ def _plain_scales(state: Any) -> Any:
 
 
 def lay_together(state: Any) -> None:
-    """Move the table, the scales and, of double quantization, what belongs to these into one tensor, one after the
-    other, and leave views of it: a kernel is given the packed weight and one more tensor.
+    """Move the code table, the scales and, with double quantization, the scales' own table, offset and scales into one
+    tensor, and leave views of it: a kernel is given the packed weight and this one tensor.
 
-    In the order of presets/kernels/matvec/build/torch-cuda/nibbles.py: code, then of scales their code, offset and
-    scales, then scales.
+    The order is that of presets/kernels/matvec/build/torch-cuda/nibbles.py.
     """
     second = state.state2 if state.nested else None
     places = [(state, "code"), (second, "code"), (state, "offset"), (second, "absmax"), (state, "absmax")]
     places = [(holder, name) for holder, name in places if holder is not None and getattr(holder, name) is not None]
     tensors = [getattr(holder, name) for holder, name in places]
-    room = torch.zeros(sum(_aligned(one.nbytes) for one in tensors), dtype=torch.uint8, device=tensors[0].device)
-    begin = 0
-    for (holder, name), one in zip(places, tensors, strict=True):
-        there = room[begin : begin + one.nbytes].view(one.dtype).view(one.shape)
-        setattr(holder, name, there.copy_(one))
-        begin += _aligned(one.nbytes)
-
-
-def _aligned(size: int) -> int:
-    """Each tensor begins at a multiple of 16 bytes: libraries read as many at once."""
-    return size + -size % 16
+    sizes = [tensor.nbytes + -tensor.nbytes % 16 for tensor in tensors]  # libraries read 16 bytes at once
+    memory = torch.zeros(sum(sizes), dtype=torch.uint8, device=tensors[0].device)
+    for (holder, name), tensor, room in zip(places, tensors, memory.split(sizes), strict=True):
+        view = room[: tensor.nbytes].view(tensor.dtype).view(tensor.shape)
+        setattr(holder, name, view.copy_(tensor))
 
 
 # --- number formats of caches and of quanto ------------------------------------------------------
 
 
 def saturate_fp8_cache() -> None:
-    """Let the 8-bit cache hold the largest number that it can express for each number beyond it.
+    """Let the 8-bit cache replace numbers beyond its range by the largest that it has.
 
-    transformers takes the scale of a layer from the prompt. Keys and values of later tokens may be larger; torch 2.11
-    makes NaN of them when it converts, and so of every score after them, torch 2.13 cuts them off on a CPU.
+    transformers takes the scale of a layer from the prompt, and keys and values of later tokens may be larger. torch
+    2.11 converts these to NaN, and so every score after them; torch 2.13 saturates on a CPU.
     """
     if getattr(Fp8QuantizedLayer, "saturates", False):
         return
@@ -156,9 +143,9 @@ def saturate_fp8_cache() -> None:
 def unpack_with_torch() -> None:
     """Let optimum-quanto unpack its tensors with torch's operators.
 
-    Its own extension is compiled on first use: a minute with a C++ compiler, many minutes with nvcc on a GPU, which
-    also builds kernels that a cache never calls. On a CPU that extension calls the same operators. The low bits of a
-    byte belong to the first rows, the bits above to the rows that follow.
+    Its own extension is compiled on first use: in a minute with a C++ compiler, in many with nvcc on a GPU, which also
+    builds kernels that a cache never calls. On a CPU that extension calls the same operators. The low bits of a byte
+    belong to the first rows, the bits above to the rows that follow.
     """
     from optimum.quanto.tensor.packed import PackedTensor
 

@@ -1,4 +1,4 @@
-"""A split model's decoder layers on plain tensors: what fused projections and kernels work on.
+"""Puts plain tensors into a split model's decoder layers, for fused projections and kernels.
 
 transformers keeps the parts of a matrix as DTensors, and swaps each for its local tensor around every product. Here the
 local tensors stay in the layers, which compute on fewer heads and a narrower feed-forward without knowing it. The
@@ -14,7 +14,7 @@ from torch.distributed.tensor import DTensor, Shard
 
 
 class SummedLinear(nn.Linear):  # type: ignore[misc]
-    """A linear layer of which each rank has some columns. Only the first rank adds what is to be added once."""
+    """A linear layer of which each rank has some columns."""
 
     def forward(self, x: Any) -> Any:
         """(..., this rank's columns) -> (..., rows), the same on every rank."""
@@ -28,18 +28,19 @@ class SummedLinear(nn.Linear):  # type: ignore[misc]
 
     @property
     def first(self) -> bool:
+        """Whether this rank's kernels add what the sum is to contain once, such as the residual."""
         return bool(dist.get_rank() == 0)
 
 
 class SummedEmbedding(nn.Embedding):  # type: ignore[misc]
-    """The embedding, of which each rank has as many rows."""
+    """The embedding, of which each rank has an equal number of rows."""
 
     def forward(self, input: Any) -> Any:
         """Ids of any shape -> (..., columns), the same on every rank."""
         rows = self.weight.shape[0]
         row = input - dist.get_rank() * rows
-        here = (row >= 0) & (row < rows)
-        part = nn.functional.embedding(row.where(here, 0), self.weight) * here[..., None]
+        own = (row >= 0) & (row < rows)
+        part = nn.functional.embedding(row.where(own, 0), self.weight) * own[..., None]
         dist.all_reduce(part)
         return part
 
@@ -61,15 +62,15 @@ class GatheredLinear(nn.Module):  # type: ignore[misc]
         return self.gathered(self.part(x).contiguous()).movedim(0, -2).flatten(-2)
 
     def gathered(self, own: Any) -> Any:
-        """What each rank has, (ranks, *shape of own)."""
+        """The tensors of all ranks: (ranks, *shape of own)."""
         ranks = dist.get_world_size()
-        every = torch.empty(ranks * own.shape[0], *own.shape[1:], dtype=own.dtype, device=own.device)
-        dist.all_gather_into_tensor(every, own)
-        return every.view(ranks, *own.shape)
+        out = torch.empty(ranks * own.shape[0], *own.shape[1:], dtype=own.dtype, device=own.device)
+        dist.all_gather_into_tensor(out, own)
+        return out.view(ranks, *own.shape)
 
 
 def make_local(model: Any) -> None:
-    """Put plain tensors into the layers of a split decoder, and into embedding and head if they divide evenly."""
+    """Put plain tensors into the layers of a split decoder, and into its head and embedding if they divide evenly."""
     for layer in model.model.layers:
         for module in layer.modules():
             if isinstance(module, nn.Linear) and isinstance(module.weight, DTensor):
@@ -97,6 +98,6 @@ def _localize(module: Any) -> None:
             module._parameters[name] = nn.Parameter(local, requires_grad=False)
     if isinstance(module, nn.Linear):
         module.out_features, module.in_features = module.weight.shape
-    vars(module).pop("forward", None)  # transformers' own, around the swap
+    vars(module).pop("forward", None)  # transformers' wrapper, which swaps tensors
     if placement == Shard(1):
         module.__class__ = SummedLinear

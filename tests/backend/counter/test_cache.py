@@ -43,10 +43,10 @@ def test_layers_fit_into_slots_where_the_custom_loop_makes_a_cache_of_them(kind:
     try:
         StaticSlotCache(config, 16)
     except InputError:
-        made = False
+        fits = False
     else:
-        made = True
-    assert fits_slots(layers) is made
+        fits = True
+    assert fits_slots(layers) is fits
 
 
 def test_windows_of_several_sizes_and_states_alone_do_not_fit_into_slots() -> None:

@@ -63,12 +63,12 @@ def test_weights_and_cache_are_those_of_a_real_model(name: str) -> None:
         cache = DynamicCache(config=model.config.get_text_config(decoder=True))
         with torch.no_grad():
             model(input_ids=torch.ones((2, length), dtype=torch.long), past_key_values=cache, use_cache=True)
-        there = sum(tensor.nbytes for layer in cache.layers for _, tensor in layer_tensors(layer))
+        stored = sum(tensor.nbytes for layer in cache.layers for _, tensor in layer_tensors(layer))
         expected = kv_bytes(facts, DYNAMIC, length, 2, 4)
-        assert expected.total == there, length
-        held = cache_bytes((slides, layer, 1) for slides, layer in zip(windows, cache.layers, strict=True))
+        assert expected.total == stored, length
+        measured = cache_bytes((slides, layer, 1) for slides, layer in zip(windows, cache.layers, strict=True))
         kinds = expected.latent, expected.fixed, expected.index
-        assert held == (expected.sliding, expected.unwindowed, *kinds), length
+        assert measured == (expected.sliding, expected.unwindowed, *kinds), length
 
 
 KINDS = {
@@ -159,8 +159,8 @@ def test_matrices_that_a_library_leaves_as_they_are_are_told_apart(
 
     matrices = list_matrices(build(read_config(tiny_config(architecture)), False), set())
     assert sum(matrix.count for matrix in matrices if matrix.dense_in == libraries) == left
-    kept = [matrix for matrix in matrices if matrix.dense_in]
-    assert sum(matrix.count for matrix in kept) == left and {matrix.kind for matrix in kept} == {"linear"}
+    dense = [matrix for matrix in matrices if matrix.dense_in]
+    assert sum(matrix.count for matrix in dense) == left and {matrix.kind for matrix in dense} == {"linear"}
     facts = replace(facts_of("latents"), matrices=tuple(matrices))
     linear = sum(matrix.count for matrix in matrices if matrix.kind == "linear")
     assert packed_matrices(facts, "torchao-int8") == linear - left * ("torchao" in libraries)
@@ -169,5 +169,5 @@ def test_matrices_that_a_library_leaves_as_they_are_are_told_apart(
 def test_what_a_class_builds_in_float32_is_float32_beside_a_checkpoint_in_bfloat16() -> None:
     from tokendyno.backend.counter.model import _float32, build, read_config
 
-    kept = _float32(build(read_config(tiny_config("olmo_hybrid")), False))
-    assert kept["bfloat16"] == kept["float16"] == kept["built"] > 0
+    counts = _float32(build(read_config(tiny_config("olmo_hybrid")), False))
+    assert counts["bfloat16"] == counts["float16"] == counts["built"] > 0

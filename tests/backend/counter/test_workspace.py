@@ -30,11 +30,11 @@ def at(factors: list[float], rows: int, tokens: int) -> float:
     "name", ["mpt", *(pytest.param(name, marks=pytest.mark.full) for name in ("bloom", "llama4_text"))]
 )
 def test_longer_prompts_and_larger_batches_take_what_the_factors_say(name: str) -> None:
-    found = count_workspace(AutoConfig.for_model(name, **SHAPES[name]), False)
-    assert set(found) == {"bfloat16", "float32"}
+    factors = count_workspace(AutoConfig.for_model(name, **SHAPES[name]), False)
+    assert set(factors) == {"bfloat16", "float32"}
     for rows, tokens in ((1, 900), (3, 700)):
         config = AutoConfig.for_model(name, dtype="float32", **SHAPES[name])
-        assert at(found["float32"], rows, tokens) == pytest.approx(peaks(config, None, rows, tokens).prefill, rel=0.1)
+        assert at(factors["float32"], rows, tokens) == pytest.approx(peaks(config, None, rows, tokens).prefill, rel=0.1)
 
 
 def test_the_factors_are_those_of_which_the_passes_were_made() -> None:
@@ -46,10 +46,10 @@ def test_the_factors_are_those_of_which_the_passes_were_made() -> None:
 
 
 def test_a_model_that_reads_token_by_token_is_counted_with_shorter_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = list[tuple[int, int]]()
+    tried = list[tuple[int, int]]()
 
     def factors(config: Any, encoder: bool, dtype: Any, lengths: tuple[int, int]) -> list[float]:
-        asked.append(lengths)
+        tried.append(lengths)
         if lengths == workspace.LENGTHS[0]:
             raise TimeoutError
         return [1.0, 2.0, 3.0, 4.0]
@@ -57,15 +57,15 @@ def test_a_model_that_reads_token_by_token_is_counted_with_shorter_prompts(monke
     monkeypatch.setattr(workspace, "_factors", factors)
     bloom = AutoConfig.for_model("bloom", **SHAPES["bloom"])
     assert set(count_workspace(bloom, False)) == {"bfloat16", "float32"}
-    assert asked == [*workspace.LENGTHS, workspace.LENGTHS[1]]
+    assert tried == [*workspace.LENGTHS, workspace.LENGTHS[1]]
 
 
 def test_a_deep_model_is_counted_with_a_few_of_its_layers() -> None:
     shape = {"num_hidden_layers": 40, "hidden_size": 64, "num_attention_heads": 4, "sliding_window": 32}
     deep = AutoConfig.for_model("gemma3_text", **shape)
-    few = workspace.shortened(deep)
-    assert (few.num_hidden_layers, few.layer_types) == (8, deep.layer_types[:8]) and deep.num_hidden_layers == 40
-    assert workspace.shortened(few).num_hidden_layers == 8
+    small = workspace.shortened(deep)
+    assert (small.num_hidden_layers, small.layer_types) == (8, deep.layer_types[:8]) and deep.num_hidden_layers == 40
+    assert workspace.shortened(small).num_hidden_layers == 8
 
 
 def test_a_pass_that_takes_too_long_ends() -> None:

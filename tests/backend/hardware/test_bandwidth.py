@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 import torch
 
@@ -27,11 +28,11 @@ def test_a_rate_is_the_bytes_of_the_buffer_by_the_seconds_of_the_fastest_call(mo
     """By a clock that shows a quarter of a second for one call of each kind and half a second for the others."""
     monkeypatch.setattr(time, "perf_counter", iter(clock()).__next__)
     threads = torch.get_num_threads()
-    found = inside.measure("cpu", 8 << 20)
+    rates = inside.measure("cpu", 8 << 20)
     assert torch.get_num_threads() == threads
-    assert "8,388,608 bytes" in str(found["method"]) and "fastest of" in str(found["method"])
-    assert found["read_bytes_per_s"] == (8 << 20) / 0.25
-    assert found["copy_bytes_per_s"] == 2 * (8 << 20) / 0.25
+    assert "8,388,608 bytes" in str(rates["method"]) and "fastest of" in str(rates["method"])
+    assert rates["read_bytes_per_s"] == (8 << 20) / 0.25
+    assert rates["copy_bytes_per_s"] == 2 * (8 << 20) / 0.25
 
 
 def clock() -> Iterator[float]:
@@ -46,24 +47,20 @@ def clock() -> Iterator[float]:
 @pytest.mark.slow
 def test_a_process_of_its_own_measures_and_the_result_is_kept() -> None:
     machine = hardware.detect()
-    found = measure(machine)
-    assert found.device == machine.name and found.measured > 1e9
-    assert remember(found) == ""
-    assert recall(machine.name) == found
+    measured = measure(machine)
+    assert measured.device == machine.name and measured.measured > 1e9
+    assert remember(measured) == ""
+    assert recall(machine.name) == measured
 
 
 def test_each_device_keeps_its_own_and_only_the_newest() -> None:
     cpu = Bandwidth(4e10, 3e10, CPU.name, "sum", 1.0)
     gpu = Bandwidth(4.6e12, 4.3e12, H200.name, "sum", 1.0)
-    for found in (cpu, gpu, replace_rate(cpu, 5e10)):
-        assert remember(found) == ""
-    kept, of_gpu = recall(CPU.name), recall(H200.name)
-    assert kept is not None and kept.read_bytes_per_s == 5e10 and of_gpu == gpu
+    newer = msgspec.structs.replace(cpu, read_bytes_per_s=5e10)
+    for measured in (cpu, gpu, newer):
+        assert remember(measured) == ""
+    assert (recall(CPU.name), recall(H200.name)) == (newer, gpu)
     assert recall(replace(CPU, cores=64).name) is None
-
-
-def replace_rate(found: Bandwidth, rate: float) -> Bandwidth:
-    return Bandwidth(rate, found.copy_bytes_per_s, found.device, found.method, found.measured)
 
 
 @pytest.mark.parametrize("data", [b"", b"[", b"{}", b'[{"device": 1}]', b'[{"device": "\xff"}]'])

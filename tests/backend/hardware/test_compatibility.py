@@ -8,15 +8,14 @@ from tokendyno.backend.hardware import compatibility
 
 
 def with_versions(monkeypatch: pytest.MonkeyPatch, **installed: str | None) -> list[str]:
-    given = {"transformers": "5.22.2", "kernels": "0.17.2", "torch": "2.13.0", **installed}
+    versions = {"transformers": "5.22.2", "kernels": "0.17.2", "torch": "2.13.0", **installed}
 
-    def version(name: str) -> str:
-        found = given[name]
-        if found is None:
+    def read_version(name: str) -> str:
+        if (version := versions[name]) is None:
             raise importlib.metadata.PackageNotFoundError(name)
-        return found
+        return version
 
-    monkeypatch.setattr(importlib.metadata, "version", version)
+    monkeypatch.setattr(importlib.metadata, "version", read_version)
     return compatibility.startup_messages()
 
 
@@ -39,9 +38,9 @@ def test_a_broken_pair_is_said_in_one_line(
     monkeypatch: pytest.MonkeyPatch, transformers: str, kernels: str | None, broken: bool
 ) -> None:
     messages = with_versions(monkeypatch, transformers=transformers, kernels=kernels)
-    said = [message for message in messages if "do not work together" in message]
-    assert len(said) == broken
-    for message in said:
+    broken_pairs = [message for message in messages if "do not work together" in message]
+    assert len(broken_pairs) == broken
+    for message in broken_pairs:
         assert f"transformers {transformers} and kernels {kernels}" in message
         assert "pip install" in message
         assert "\n" not in message

@@ -60,9 +60,10 @@ def test_layers_are_read_without_running_them(code: str, names: set[str], tmp_pa
 
 
 def test_a_folder_may_be_one_package_or_many(tmp_path: Path) -> None:
-    one, other = package(tmp_path / "one", "torch-cpu"), package(tmp_path / "other", "torch-cpu", "class Linear: ...\n")
-    assert layers(one, "cpu") == {"RMSNorm": one}
-    assert layers(tmp_path, "cpu") == {"RMSNorm": one, "Linear": other}
+    norm = package(tmp_path / "norm", "torch-cpu")
+    linear = package(tmp_path / "linear", "torch-cpu", "class Linear: ...\n")
+    assert layers(norm, "cpu") == {"RMSNorm": norm}
+    assert layers(tmp_path, "cpu") == {"RMSNorm": norm, "Linear": linear}
     assert layers(tmp_path / "nowhere", "cpu") == {}
 
 

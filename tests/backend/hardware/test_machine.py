@@ -93,11 +93,11 @@ def with_nvml(monkeypatch: pytest.MonkeyPatch) -> Callable[..., hardware.Machine
         torch: str = "2.13.0+cu130",
         built_for: tuple[int, int] | None = (13, 0),
         driver: DriverInfo | None = None,
-        **more: Any,
+        **nvml_fields: Any,
     ) -> hardware.Machine:
         @contextlib.contextmanager
         def nvml() -> Iterator[object]:
-            yield FakeNvml(**more)
+            yield FakeNvml(**nvml_fields)
 
         monkeypatch.setattr(nvidia, "nvml", nvml)
         monkeypatch.setattr(cuda_driver, "driver_info", lambda: driver or DriverInfo(problem="there is no CUDA driver"))
@@ -153,9 +153,9 @@ def test_a_slice_has_its_own_memory_and_is_no_whole_card(
 ) -> None:
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    found = with_nvml(mig={1: (2, 4)}).gpus
-    assert [gpu.uuid for gpu in found] == uuids
-    for gpu in found:
+    gpus = with_nvml(mig={1: (2, 4)}).gpus
+    assert [gpu.uuid for gpu in gpus] == uuids
+    for gpu in gpus:
         part = gpu.uuid.startswith("MIG-")
         assert (gpu.memory_bytes == 18 * GIB, "MIG" in gpu.name) == (part, part)
 
@@ -218,8 +218,8 @@ def test_a_control_groups_limit_counts_and_its_file_cache_does_not(
     monkeypatch.setattr(
         machine_module, "open", lambda path, *rest: io.StringIO(files[path.rpartition(".")[2]]), raising=False
     )
-    total, found = hardware.host_memory()
-    assert found == (60 * GIB if free is None else free)
+    total, available = hardware.host_memory()
+    assert available == (60 * GIB if free is None else free)
     assert total == (64 * GIB if free is None else 4 * GIB)
 
 
@@ -228,10 +228,10 @@ def test_a_driver_older_than_torch_is_said_in_a_sentence_and_the_cpu_is_used(
 ) -> None:
     machine = with_nvml(cuda=12_020, built_for=(13, 0))
     assert (machine.device, machine.gpus, machine.driver) == ("cpu", (), "575.1")
-    said = machine.gpu_problem
-    assert "supports CUDA 12.2" in said and "built for CUDA 13.0" in said and "update the driver" in said
-    assert "the CPU is used" in said and ". " not in said.replace("no. ", "")
-    assert machine.remarks == [f"{said}."], "said at the start, on the page and by the command line"
+    problem = machine.gpu_problem
+    assert "supports CUDA 12.2" in problem and "built for CUDA 13.0" in problem and "update the driver" in problem
+    assert "the CPU is used" in problem and ". " not in problem.replace("no. ", "")
+    assert machine.remarks == [f"{problem}."], "said at the start, on the page and by the command line"
 
 
 CUDA_ALONE = DriverInfo((CudaDevice("NVIDIA H200", 140 * GIB, (9, 0)),), 13_000)
@@ -243,17 +243,17 @@ def test_a_gpu_is_used_without_nvml_and_what_nvml_would_tell_is_said_to_be_missi
     machine = with_nvml(error=RuntimeError("Not Supported"), driver=CUDA_ALONE)
     assert machine.gpus == (hardware.Gpu(0, "NVIDIA H200", 140 * GIB, 140 * GIB, (9, 0)),)
     assert (machine.device, machine.gpu_problem) == ("cuda", "")
-    (said,) = machine.remarks
-    assert said.startswith("NVML says RuntimeError: Not Supported") and "n/a" in said and "counts as free" in said
-    assert machine.describe()["nvml"] in said
+    (remark,) = machine.remarks
+    assert remark.startswith("NVML says RuntimeError: Not Supported") and "n/a" in remark and "counts as free" in remark
+    assert machine.describe()["nvml"] in remark
     assert with_nvml().remarks == []
 
 
 def test_what_the_installed_torch_says_is_what_is_read() -> None:
     import torch
 
-    said = torch.version.cuda
-    assert nvidia.torch_cuda() == (None if said is None else tuple(int(n) for n in said.split(".")[:2]))
+    version = torch.version.cuda
+    assert nvidia.torch_cuda() == (None if version is None else tuple(int(n) for n in version.split(".")[:2]))
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_card_of_the_catalogue_has_its_data_sheet() -> None:
-    found = peak_rates.of_machine(H200, "bfloat16")
+    rates = peak_rates.of_machine(H200, "bfloat16")
     assert (
-        found
+        rates
         == peak_rates.of_gpu(find_gpu("H200"), "bfloat16")
         == PeakRates(4.8e12, 989.4e12, "data sheet of H200-SXM", 450e9, "NVLink, data sheet of H200-SXM")
     )
@@ -32,8 +32,8 @@ def test_a_card_of_the_catalogue_has_its_data_sheet() -> None:
 
 def test_what_was_measured_here_goes_before_it() -> None:
     bandwidth.remember(bandwidth.Bandwidth(4.6e12, 4.3e12, "NVIDIA H200", "sum"))
-    found = peak_rates.of_machine(H200, "bfloat16")
-    assert found == PeakRates(4.6e12, 989.4e12, "measured on this machine", 450e9, "NVLink, data sheet of H200-SXM")
+    rates = peak_rates.of_machine(H200, "bfloat16")
+    assert rates == PeakRates(4.6e12, 989.4e12, "measured on this machine", 450e9, "NVLink, data sheet of H200-SXM")
 
 
 def test_without_either_there_is_none_and_it_says_what_to_do() -> None:
@@ -50,13 +50,13 @@ def test_without_either_there_is_none_and_it_says_what_to_do() -> None:
 
 
 def test_a_bound_names_its_rate_and_its_work() -> None:
-    facts, found = resolve("Llama-3-8B"), peak_rates.of_gpu(find_gpu("H200"), "bfloat16")
-    light, busy = (bound(facts, Setup(), 64, batch, found) for batch in (1, 1_024))
-    assert (roofline.work(light, found), roofline.basis(light, found)) == (
+    facts, rates = resolve("Llama-3-8B"), peak_rates.of_gpu(find_gpu("H200"), "bfloat16")
+    light, busy = (bound(facts, Setup(), 64, batch, rates) for batch in (1, 1_024))
+    assert (roofline.work(light, rates), roofline.basis(light, rates)) == (
         "15 GB to read",
         "4,800 GB/s, data sheet of H200-SXM",
     )
-    assert (roofline.work(busy, found), roofline.basis(busy, found)) == (
+    assert (roofline.work(busy, rates), roofline.basis(busy, rates)) == (
         "15.4 Tflop",
         "989.4 Tflop/s, data sheet of H200-SXM",
     )
@@ -74,46 +74,46 @@ def untried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("machine", [CPU, H200])
 def test_a_cpu_and_a_known_card_are_not_measured(machine: Machine, untried: None) -> None:
-    said: list[str] = []
-    peak_rates.measure_unknown_gpu(machine, said.append, lambda: False)
-    assert said == []
+    progress: list[str] = []
+    peak_rates.measure_unknown_gpu(machine, progress.append, lambda: False)
+    assert progress == []
 
 
 def test_an_unknown_card_is_measured_once_and_its_floors_know_it(
     untried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """By a process, as always, with a fake module, since there is no such GPU."""
-    said: list[str] = []
+    progress: list[str] = []
     answer = '{"read_bytes_per_s": 3e12, "copy_bytes_per_s": 2e12, "method": "sum"}'
     stand_in(tmp_path, monkeypatch, f"print({answer!r})")
-    peak_rates.measure_unknown_gpu(UNLISTED, said.append, lambda: False)
-    assert said == ["measuring the memory bandwidth: NVIDIA X9000 is not in the catalogue"]
-    found = peak_rates.of_machine(UNLISTED, "bfloat16")
-    assert found is not None and (found.bandwidth_bytes_per_s, found.flops_per_s) == (3e12, None)
-    assert "not in the catalogue" in found.source
-    peak_rates.measure_unknown_gpu(UNLISTED, said.append, lambda: False)
-    assert len(said) == 1
+    peak_rates.measure_unknown_gpu(UNLISTED, progress.append, lambda: False)
+    assert progress == ["measuring the memory bandwidth: NVIDIA X9000 is not in the catalogue"]
+    rates = peak_rates.of_machine(UNLISTED, "bfloat16")
+    assert rates is not None and (rates.bandwidth_bytes_per_s, rates.flops_per_s) == (3e12, None)
+    assert "not in the catalogue" in rates.source
+    peak_rates.measure_unknown_gpu(UNLISTED, progress.append, lambda: False)
+    assert len(progress) == 1
 
 
 def test_a_card_that_cannot_be_measured_is_said_and_not_tried_again(
     untried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    said: list[str] = []
+    progress: list[str] = []
     stand_in(tmp_path, monkeypatch, "raise SystemExit('CUDA error: all is lost')")
     for _ in range(2):
-        peak_rates.measure_unknown_gpu(UNLISTED, said.append, lambda: False)
-    assert len(said) == 2 and "could not be measured: CUDA error: all is lost" in said[1]
+        peak_rates.measure_unknown_gpu(UNLISTED, progress.append, lambda: False)
+    assert len(progress) == 2 and "could not be measured: CUDA error: all is lost" in progress[1]
     assert peak_rates.of_machine(UNLISTED, "bfloat16") is None
 
 
 def test_a_stop_ends_the_measurement_and_it_is_tried_again_with_the_next_run(
     untried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    said: list[str] = []
+    progress: list[str] = []
     stand_in(tmp_path, monkeypatch, "import time; time.sleep(60)")
     for _ in range(2):
-        peak_rates.measure_unknown_gpu(UNLISTED, said.append, lambda: True)
-    assert len(said) == 2 and not any("could not" in sentence for sentence in said)
+        peak_rates.measure_unknown_gpu(UNLISTED, progress.append, lambda: True)
+    assert len(progress) == 2 and not any("could not" in sentence for sentence in progress)
 
 
 @pytest.mark.parametrize("machine", [CPU, H200, UNLISTED], ids=["a CPU", "a known card", "an unknown card"])
@@ -124,8 +124,8 @@ def test_any_device_is_measured_once_when_there_is_time(
     stand_in(tmp_path, monkeypatch, f"open({str(tmp_path / 'runs')!r}, 'a').write('.'); print({answer!r})")
     assert all(peak_rates.measure_once(machine, lambda: False) for _ in range(2))
     assert (tmp_path / "runs").read_text() == ".", "it was measured again"
-    found = peak_rates.of_machine(machine, "bfloat16")
-    assert found is not None and found.bandwidth_bytes_per_s == 3e12 and "measured" in found.source
+    rates = peak_rates.of_machine(machine, "bfloat16")
+    assert rates is not None and rates.bandwidth_bytes_per_s == 3e12 and "measured" in rates.source
 
 
 def test_a_run_ends_the_measurement_which_is_then_still_due(

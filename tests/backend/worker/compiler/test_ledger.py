@@ -126,9 +126,9 @@ def test_recompiles_and_the_limit_at_which_dynamo_gives_up_are_in_the_ledger() -
 def test_a_growing_cache_is_compiled_again_for_new_lengths_and_the_ledger_counts_how_often() -> None:
     bench = Bench(llama(num_hidden_layers=1))
     finished = bench.run(cache="dynamic", compile="default")
-    row, made = finding(finished, "compile"), ledger(finished)
+    row, compiled = finding(finished, "compile"), ledger(finished)
     assert row.effective == "default" and row.reached == row.expected == 11 * 8
-    again = sum(1 for graph in made.graphs if graph.guard)
+    again = sum(1 for graph in compiled.graphs if graph.guard)
     assert again >= 1 and finished.counts.compilation.recompiles == again and f", {again} recompiles" in row.proof
     assert not [mark for mark in bench.sent(Annotation) if mark.kind in ("compile", "recompile")], "all in the warm-up"
 
@@ -183,10 +183,10 @@ def test_a_graph_break_on_purpose_is_in_effect_with_its_line_and_the_code_of_eac
     bench = Bench(llama(num_hidden_layers=1))
     value = f"default:coordinate_descent_tuning=true;graph_break={how}"
     finished = bench.run(**COMPILED | {"compile": value})
-    made, row = ledger(finished), finding(finished, "compile")
-    assert row.effective == value and all("graph_break.py:" in reason for reason in made.breaks)
-    assert f"{sum(made.breaks.values())} graph break" in row.proof and "graph_break.py:" in row.proof
-    assert {one.id for one in finished.code} <= {graph.id for graph in made.graphs} and len(finished.code) > 1
+    compiled, row = ledger(finished), finding(finished, "compile")
+    assert row.effective == value and all("graph_break.py:" in reason for reason in compiled.breaks)
+    assert f"{sum(compiled.breaks.values())} graph break" in row.proof and "graph_break.py:" in row.proof
+    assert {code.id for code in finished.code} <= {graph.id for graph in compiled.graphs} and len(finished.code) > 1
     text = finished.code[0].text
     assert "def call(" in text and str(paths.scratch_folder(os.getpid())) not in text
 

@@ -4,12 +4,15 @@ warm-up, skipped where planned."""
 from typing import Any
 
 import pytest
+import torch
 
 from tests.support.worker import plan_of
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.plan import LoadingKind, LoadPlan
-from tokendyno.backend.worker.load.device import device_keywords
+from tokendyno.backend.plan import LoadingKind, LoadPlan, ParallelPlan
+from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.load.device import Observed, device_keywords
+from tokendyno.backend.worker.load.loader import LoadProgress
 
 
 def plan(loading: LoadingKind, device: str = "cuda") -> LoadPlan:
@@ -27,6 +30,26 @@ def plan(loading: LoadingKind, device: str = "cuda") -> LoadPlan:
 )
 def test_the_device_map_follows_the_plan(loading: LoadingKind, device: str, keywords: Any) -> None:
     assert device_keywords(plan(loading, device)) == keywords
+
+
+def test_the_peak_of_layers_on_several_gpus_is_that_of_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    reset = list[int | None]()
+    for name, read in {
+        "reset_peak_memory_stats": reset.append,
+        "memory_allocated": lambda index: 0,
+        "max_memory_reserved": {None: 7, 0: 3, 1: 40}.get,
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, read)
+    for parallel, indices, expected in (
+        (ParallelPlan(), [None], 7),  # the current one, which for a rank is its own
+        (ParallelPlan("device-map", devices=2), [0, 1], 43),
+    ):
+        reset.clear()
+        observed = Observed()
+        load = LoadPlan(ModelSource("folder"), device="cuda", parallel=parallel)
+        with QueueChannel(lambda event: None).phasing("load") as steps, LoadProgress(load, steps, 0, observed):
+            pass
+        assert (reset, observed.peak_bytes["device"]) == (indices, expected)
 
 
 def test_a_real_load_has_stages_and_peaks() -> None:

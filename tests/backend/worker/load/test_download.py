@@ -24,10 +24,10 @@ POCKET = ROOT / "presets" / "models" / "pocket"
 BYTES_PER_S = 6e6
 
 
-def run(model: str, endpoint: str, cache: Path, *more: str) -> subprocess.CompletedProcess[str]:
+def run(model: str, endpoint: str, cache: Path, *args: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(cache), "HF_HUB_DISABLE_XET": "1"}
     environment.pop("HF_HUB_OFFLINE", None)
-    command = [sys.executable, *shlex.split(f"-m tokendyno run --model {model} --max-new-tokens 4 --json -"), *more]
+    command = [sys.executable, *shlex.split(f"-m tokendyno run --model {model} --max-new-tokens 4 --json -"), *args]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -37,14 +37,14 @@ def test_a_hub_model_is_downloaded_with_progress_and_runs(tmp_path: Path) -> Non
     (folder / "pytorch_model.bin").write_bytes(b"never fetched")
     (folder / "modeling_evil.py").write_text("raise SystemExit")
     history = tmp_path / "history.sqlite"
-    with fake_hub({"org/pocket": folder}, BYTES_PER_S) as (endpoint, asked):
-        done = run("org/pocket", endpoint, tmp_path / "cache", "--history", str(history))
-    assert done.returncode == 0, done.stderr[-2000:]
-    document: dict[str, Any] = json.loads(done.stdout)
+    with fake_hub({"org/pocket": folder}, BYTES_PER_S) as (endpoint, requested):
+        process = run("org/pocket", endpoint, tmp_path / "cache", "--history", str(history))
+    assert process.returncode == 0, process.stderr[-2000:]
+    document: dict[str, Any] = json.loads(process.stdout)
     (arm,) = document["arms"]
     assert len(arm["token_ids"]) == 4
     assert arm["phases_s"]["download"] > 0
-    assert not [path for path in asked if path.endswith((".bin", ".py"))]
+    assert not [path for path in requested if path.endswith((".bin", ".py"))]
 
     amounts = download_amounts(history, document["run"])
     files = [path for path in POCKET.iterdir() if path.suffix in (".json", ".safetensors")]
@@ -72,11 +72,11 @@ def download_amounts(history: Path, run_id: str) -> list[Amount]:
 def test_a_failed_download_is_told_in_one_sentence(tmp_path: Path) -> None:
     torn = shutil.copytree(POCKET, tmp_path / "torn")
     (torn / "model.safetensors").write_bytes((POCKET / "model.safetensors").read_bytes()[:-8])
-    with fake_hub({"org/torn": torn}) as (endpoint, _asked):
-        done = run("org/torn", endpoint, tmp_path / "cache")
-    assert done.returncode == 2, done.stderr[-2000:]
-    assert "org/torn/model.safetensors is not a complete safetensors file" in done.stderr
-    assert "Traceback" not in done.stderr + done.stdout
+    with fake_hub({"org/torn": torn}) as (endpoint, _):
+        process = run("org/torn", endpoint, tmp_path / "cache")
+    assert process.returncode == 2, process.stderr[-2000:]
+    assert "org/torn/model.safetensors is not a complete safetensors file" in process.stderr
+    assert "Traceback" not in process.stderr + process.stdout
 
 
 class Clock:
@@ -98,8 +98,8 @@ def test_the_rate_is_that_of_the_last_seconds_and_falls_to_nothing_when_it_stall
     for _ in range(20):  # 2 s at 1,000 bytes/s
         clock.now_s += 0.1
         arrivals.add(100)
-    now = arrivals.amount()
-    assert (now.done_bytes, now.total_bytes) == (2_000, 10_000)
-    assert now.bytes_per_s == pytest.approx(1_000)
+    amount = arrivals.amount()
+    assert (amount.done_bytes, amount.total_bytes) == (2_000, 10_000)
+    assert amount.bytes_per_s == pytest.approx(1_000)
     clock.now_s += WINDOW_S + 1
     assert arrivals.amount().bytes_per_s == 0

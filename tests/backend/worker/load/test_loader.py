@@ -53,10 +53,10 @@ def test_a_count_that_the_user_set_is_left_alone(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("lacking", [[], ["model.norm.weight", "model.layers.0.input_layernorm.weight"]])
 def test_tensors_that_a_checkpoint_lacks_are_named(lacking: list[str], tmp_path: Path) -> None:
     folder = shutil.copytree(POCKET, tmp_path / "model")
-    kept = load_file(folder / "model.safetensors")
+    tensors = load_file(folder / "model.safetensors")
     for name in lacking:
-        del kept[name]
-    save_file(kept, folder / "model.safetensors", {"format": "pt"})
+        del tensors[name]
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     loaded = loader.load(LoadPlan(ModelSource("folder", path=str(folder))), QueueChannel(lambda event: None))
     assert ("2 of the model's tensors are not in the checkpoint, first model.layers.0." in loaded.remark) is bool(
         lacking
@@ -76,8 +76,8 @@ def test_an_encoder_without_a_pooler_lacks_nothing_that_its_states_depend_on(tmp
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Repositories whose kernels were asked for."""
+def requested(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Repositories whose kernels were requested."""
     names: list[str] = []
 
     def get(name: str, *args: object, **more: object) -> Any:
@@ -97,20 +97,20 @@ def checkpoint(folder: Path, **fields: object) -> Path:
 
 @pytest.mark.parametrize("field", ["attn_implementation", "_attn_implementation"])
 def test_a_repository_that_the_config_names_as_its_attention_is_not_asked_for(
-    field: str, asked: list[str], tmp_path: Path
+    field: str, requested: list[str], tmp_path: Path
 ) -> None:
     folder = checkpoint(tmp_path / "model", **{field: "evil/kernel"})
     assert AutoConfig.from_pretrained(folder)._attn_implementation == "evil/kernel", "transformers takes it"
     loaded = load(LoadPlan(ModelSource("folder", path=str(folder))), QueueChannel(lambda event: None))
-    assert asked == [] and "evil" not in str(loaded.model.config._attn_implementation)
+    assert requested == [] and "evil" not in str(loaded.model.config._attn_implementation)
     assert "asked for attention=evil/kernel, which the arm decides" in loaded.remark
 
 
-def test_the_arms_choice_wins_over_the_configs(asked: list[str], tmp_path: Path) -> None:
+def test_the_arms_choice_wins_over_the_configs(requested: list[str], tmp_path: Path) -> None:
     folder = checkpoint(tmp_path / "model", attn_implementation="evil/kernel", experts_implementation="evil/other")
     plan = LoadPlan(ModelSource("folder", path=str(folder)), attention="eager")
     loaded = load(plan, QueueChannel(lambda event: None))
-    assert loaded.model.config._attn_implementation == "eager" and asked == []
+    assert loaded.model.config._attn_implementation == "eager" and requested == []
     assert "attention=evil/kernel, experts=evil/other" in loaded.remark
 
 
@@ -121,14 +121,14 @@ def test_a_config_that_chooses_nothing_is_left_alone(tmp_path: Path) -> None:
     assert forget_own_choices(config) == ""
 
 
-def test_kernels_that_are_not_listed_are_not_fetched_whoever_asks(asked: list[str]) -> None:
+def test_kernels_that_are_not_listed_are_not_fetched_whoever_asks(requested: list[str]) -> None:
     guard_kernels({ALLOWED_KERNELS: "org/good, org/other"})
     guard_kernels({ALLOWED_KERNELS: ""})  # the first list stays
     with pytest.raises(FileNotFoundError):
         hub_kernels.get_kernel("org/good", version=1)
     with pytest.raises(InputError, match=r"kernels from the Hub \(org/bad\), which are binaries"):
         hub_kernels.get_kernel("org/bad", version=1)
-    assert asked == ["org/good"]
+    assert requested == ["org/good"]
 
 
 def test_what_was_just_written_is_in_the_page_cache_and_what_was_dropped_is_not(tmp_path: Path) -> None:

@@ -52,19 +52,19 @@ def small_llama(**more: bool) -> str:
 
 
 def checked(model: str, **choices: str) -> Checked:
-    found = check(make_config(model, choices), resolve(model), hardware.detect(), Workload(prompt=SENTENCE))
-    assert found.blocked == ()
-    return found
+    arm = check(make_config(model, choices), resolve(model), hardware.detect(), Workload(prompt=SENTENCE))
+    assert arm.blocked == ()
+    return arm
 
 
 @functools.cache
 def run(model: str, **choices: str) -> tuple[Checked, LocalWorker, Finished, int]:
     """Load and generate a few tokens: (plan, worker, its last event, bytes of the weights before the first step)."""
-    found = checked(model, **choices)
-    worker = LocalWorker(found.plan.load)
+    arm = checked(model, **choices)
+    worker = LocalWorker(arm.plan.load)
     before = worker.model.weight_bytes
-    finished = worker.run(Generate(found.plan, SENTENCE, 0, NEW, 1, 0.0, 0, ignore_eos=True, warmup=False))
-    return found, worker, finished, before
+    finished = worker.run(Generate(arm.plan, SENTENCE, 0, NEW, 1, 0.0, 0, ignore_eos=True, warmup=False))
+    return arm, worker, finished, before
 
 
 def ledger(finished: Finished) -> dict[str, str]:
@@ -73,14 +73,14 @@ def ledger(finished: Finished) -> dict[str, str]:
 
 @pytest.mark.parametrize("choice", [*EACH_LIBRARY, *MORE])
 def test_quantized_pocket_runs_and_the_ledger_says_so(choice: str) -> None:
-    found, worker, finished, before = run("pocket", quantization=choice)
+    arm, worker, finished, before = run("pocket", quantization=choice)
     assert {axis: ledger(finished)[axis] for axis in ("quantization", "dtype")} == {
-        axis: found.planned[axis] for axis in ("quantization", "dtype")
+        axis: arm.planned[axis] for axis in ("quantization", "dtype")
     }
-    assert before == found.memory.weights == weight_bytes(resolve("pocket"), "auto", found.plan.load.quantization)
+    assert before == arm.memory.weights == weight_bytes(resolve("pocket"), "auto", arm.plan.load.quantization)
     assert parameter_count(worker.model.model) == resolve("pocket").parameters
-    seen = Observation(worker.model.model, None, found.plan)
-    assert claimed(AXIS, seen) == {found.planned["quantization"]}
+    observation = Observation(worker.model.model, None, arm.plan)
+    assert claimed(AXIS, observation) == {arm.planned["quantization"]}
 
 
 @pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8"])
@@ -91,9 +91,9 @@ def test_a_pooler_that_the_checkpoint_lacks_is_quantized_like_the_rest(choice: s
     BertTokenizerFast(
         {word: i for i, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))}
     ).save_pretrained(tmp_path)
-    found, worker, finished, before = run(str(tmp_path), quantization=choice)
-    assert before == found.memory.weights and "pooler" in worker.model.remark
-    (quantized,) = (one for one in finished.findings if one.axis == "quantization")
+    arm, worker, finished, before = run(str(tmp_path), quantization=choice)
+    assert before == arm.memory.weights and "pooler" in worker.model.remark
+    (quantized,) = (finding for finding in finished.findings if finding.axis == "quantization")
     assert quantized.reached == quantized.expected == 2 * 6 + 1
 
 
@@ -115,36 +115,36 @@ def test_the_experts_of_a_rank_are_cast_too() -> None:
 def test_mxfp4_is_dequantized_on_a_cpu_and_found_so(model: str) -> None:
     if hardware.detect().device != "cpu":
         pytest.skip("this asks a CPU")
-    found, worker, finished, before = run.__wrapped__(model, quantization="mxfp4")
-    assert ledger(finished)["quantization"] == found.planned["quantization"] == "mxfp4-dequantized"
-    assert before == found.memory.weights
+    arm, worker, finished, before = run.__wrapped__(model, quantization="mxfp4")
+    assert ledger(finished)["quantization"] == arm.planned["quantization"] == "mxfp4-dequantized"
+    assert before == arm.memory.weights
     (proof,) = (f.proof for f in finished.findings if f.axis == "quantization")
     assert "8 of 8 mixtures have at most 8 magnitudes" in proof
-    seen = Observation(worker.model.model, None, found.plan)
-    assert claimed(AXIS, seen) == {"mxfp4-dequantized"}
+    observation = Observation(worker.model.model, None, arm.plan)
+    assert claimed(AXIS, observation) == {"mxfp4-dequantized"}
     for layer in worker.model.model.model.layers:
         experts = layer.mlp.experts
         with torch.no_grad():
             experts.down_proj.mul_(1 + 0.01 * torch.rand_like(experts.down_proj))
-    assert claimed(AXIS, seen) == {"none"}, "the plan was believed"
+    assert claimed(AXIS, observation) == {"none"}, "the plan was believed"
 
 
 def test_dequantized_text_is_that_of_transformers() -> None:
-    found, worker, finished, _ = run(PACKED)
-    plain = AutoModelForCausalLM.from_pretrained(PACKED)
+    arm, worker, finished, _ = run(PACKED)
+    reference = AutoModelForCausalLM.from_pretrained(PACKED)
     ids = worker.model.tokenizer(SENTENCE, return_tensors="pt")["input_ids"]
-    out = plain.generate(ids, max_new_tokens=NEW, do_sample=False, eos_token_id=None, pad_token_id=0)
+    out = reference.generate(ids, max_new_tokens=NEW, do_sample=False, eos_token_id=None, pad_token_id=0)
     assert finished.text == worker.model.tokenizer.decode(out[0, ids.shape[1] :])
-    assert found.planned["quantization"] == "mxfp4-dequantized"
+    assert arm.planned["quantization"] == "mxfp4-dequantized"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_dequantized_experts_are_cast_to_the_requested_dtype(dtype: str) -> None:
-    found = checked(PACKED, dtype=dtype)
-    bench = LocalWorker(found.plan.load).model
+    arm = checked(PACKED, dtype=dtype)
+    bench = LocalWorker(arm.plan.load).model
     dtypes = {weight.dtype for name, weight in bench.model.named_parameters() if ".experts." in name}
     assert dtypes == {getattr(torch, dtype)}
-    assert bench.weight_bytes == found.memory.weights
+    assert bench.weight_bytes == arm.memory.weights
 
 
 # --- random weights -------------------------------------------------------------------------------
@@ -157,8 +157,8 @@ def test_random_weights_are_those_of_the_dense_model_quantized(choice: str) -> N
     )
     ids = torch.tensor([[1, 2, 3, 4]])
     with torch.inference_mode():
-        one, other = (bench.model(ids).logits.float() for bench in (dense, packed))
-    assert (one - other).norm() < 0.05 * one.norm()
+        expected, quantized = (bench.model(ids).logits.float() for bench in (dense, packed))
+    assert (expected - quantized).norm() < 0.05 * expected.norm()
     assert packed.weight_bytes < dense.weight_bytes
     assert torch.equal(dense.model.lm_head.weight, packed.model.lm_head.weight)
 
@@ -191,18 +191,18 @@ def test_the_script_quantizes_with_the_settings_of_the_worker(choice: str, dtype
     from tokendyno.backend.script.parts import Script
 
     plan = LoadPlan(resolve("random:pocket").source, dtype=dtype, quantization=choice)
-    written = Script()
-    AXIS.write(written, make_plan(plan))
-    told = quantization.keywords(plan, getattr(torch, "bfloat16" if dtype == "auto" else dtype))
+    script = Script()
+    AXIS.write(script, make_plan(plan))
+    kwargs = quantization.keywords(plan, getattr(torch, "bfloat16" if dtype == "auto" else dtype))
     if choice == "none":
-        assert written == Script() and told == {}
+        assert script == Script() and kwargs == {}
         return
     names: dict[str, Any] = {"torch": torch}
-    exec("\n".join([preamble(written), *written.prepare]), names)
-    settings = eval(written.load["quantization_config"], names)
-    assert type(settings) is type(told["quantization_config"])
-    assert settings.to_dict() == told["quantization_config"].to_dict()
-    assert getattr(settings, "dequantize", None) == getattr(told["quantization_config"], "dequantize", None)
+    exec("\n".join([preamble(script), *script.prepare]), names)
+    settings = eval(script.load["quantization_config"], names)
+    assert type(settings) is type(kwargs["quantization_config"])
+    assert settings.to_dict() == kwargs["quantization_config"].to_dict()
+    assert getattr(settings, "dequantize", None) == getattr(kwargs["quantization_config"], "dequantize", None)
 
 
 def make_plan(plan: LoadPlan) -> Any:
@@ -216,9 +216,9 @@ def test_a_gguf_file_is_dequantized_in_worker_and_script() -> None:
     assert quantization.keywords(plan, torch.float32)["quantization_config"].dequantize is True
     from tokendyno.backend.script.parts import Script
 
-    written = Script()
-    AXIS.write(written, make_plan(plan))
-    assert written.prepare == ["quantization_config = GgufConfig(dequantize=True)"]
+    script = Script()
+    AXIS.write(script, make_plan(plan))
+    assert script.prepare == ["quantization_config = GgufConfig(dequantize=True)"]
 
 
 def test_bitsandbytes_stays_on_the_cpu_that_was_planned() -> None:
@@ -249,15 +249,15 @@ def test_quantizing_is_a_phase_and_a_stage_and_a_plain_load_has_neither() -> Non
 def test_the_script_of_random_weights_generates_the_same_tokens(choice: str, tmp_path: Path) -> None:
     import runpy
 
-    found, _, finished, _ = run("random:pocket", quantization=choice)
+    arm, _, finished, _ = run("random:pocket", quantization=choice)
     work = Workload(prompt=SENTENCE, max_new_tokens=NEW, ignore_eos=True)
-    (tmp_path / "arm.py").write_text(script(found, resolve("random:pocket"), work))
+    (tmp_path / "arm.py").write_text(script(arm, resolve("random:pocket"), work))
     threads = torch.get_num_threads()
-    made = runpy.run_path(str(tmp_path / "arm.py"))
+    variables = runpy.run_path(str(tmp_path / "arm.py"))
     torch.set_num_threads(threads)
     from tokendyno.backend.worker.load.random_weights import byte_tokenizer
 
-    assert byte_tokenizer(3072).decode(made["new_ids"], skip_special_tokens=True) == finished.text
+    assert byte_tokenizer(3072).decode(variables["new_ids"], skip_special_tokens=True) == finished.text
 
 
 # --- counting -------------------------------------------------------------------------------------
@@ -299,19 +299,19 @@ def dense() -> Any:
 def test_every_block_and_scale_is_the_files(packed: Any) -> None:
     own = dict(packed.named_parameters())
     with safe_open(f"{PACKED}/model.safetensors", "pt") as file:
-        there = set(file.keys())
-        assert {name for name in own if "experts" in name} == {name for name in there if "experts" in name}
+        stored = set(file.keys())
+        assert {name for name in own if "experts" in name} == {name for name in stored if "experts" in name}
         for name in own:
             assert torch.equal(own[name], file.get_tensor(name).to(own[name].dtype)), name
 
 
 def test_they_are_the_weights_that_transformers_dequantizes(packed: Any, dense: Any) -> None:
-    for one, other in zip(packed.model.layers, dense.model.layers, strict=True):
-        mine, theirs = one.mlp.experts, other.mlp.experts
-        assert isinstance(mine, PackedExperts)
-        assert (mine.limit, mine.alpha) == (theirs.limit, theirs.alpha)
+    for packed_layer, dense_layer in zip(packed.model.layers, dense.model.layers, strict=True):
+        own, theirs = packed_layer.mlp.experts, dense_layer.mlp.experts
+        assert isinstance(own, PackedExperts)
+        assert (own.limit, own.alpha) == (theirs.limit, theirs.alpha)
         for name in ("gate_up_proj", "down_proj"):
-            blocks, scales = getattr(mine, f"{name}_blocks"), getattr(mine, f"{name}_scales")
+            blocks, scales = getattr(own, f"{name}_blocks"), getattr(own, f"{name}_scales")
             assert torch.equal(convert_moe_packed_tensors(blocks, scales), getattr(theirs, name))
 
 
@@ -330,5 +330,5 @@ def test_they_count_as_what_they_are(packed: Any, dense: Any, monkeypatch: pytes
     finding = find("quantization", Observation(packed, None, Plan(LoadPlan(ModelSource("random")))))
     assert (finding.effective, finding.reached, finding.expected) == ("mxfp4", 2 * layers, 2 * layers)
     assert parameter_count(packed) == parameter_count(dense)
-    assert total_bytes(weight_tensors(packed)) == sum(one.nbytes for one in (*packed.parameters(), *packed.buffers()))
-    assert len({one.data_ptr() for one in matrices(packed)}) == len(matrices(packed))
+    assert total_bytes(weight_tensors(packed)) == sum(t.nbytes for t in (*packed.parameters(), *packed.buffers()))
+    assert len({tensor.data_ptr() for tensor in matrices(packed)}) == len(matrices(packed))

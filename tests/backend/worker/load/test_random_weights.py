@@ -52,25 +52,25 @@ def test_routers_that_the_model_does_not_draw_are_drawn_alike_each_time() -> Non
 
 
 def test_what_is_left_out_is_filled_whatever_its_shape_and_the_rest_stays_as_it_was() -> None:
-    plain, more = build("llama"), build("llama")
-    for model in (plain, more):
+    plain, extended = build("llama"), build("llama")
+    for model in (plain, extended):
         model.to("meta")
-    more.extra = nn.Module()
-    more.extra.scale = nn.Parameter(torch.empty((), device="meta"))
-    more.extra.turned = nn.Parameter(torch.empty(8, 6, device="meta").T)
-    more.extra.register_buffer("counts", torch.empty(4, device="meta"))
-    expected, found = initialize(plain, "cpu").state_dict(), initialize(more, "cpu").state_dict()
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
-    assert torch.equal(found["extra.counts"], torch.zeros(4))
-    assert found["extra.scale"].isfinite() and 0.005 < found["extra.turned"].std() < 0.05
+    extended.extra = nn.Module()
+    extended.extra.scale = nn.Parameter(torch.empty((), device="meta"))
+    extended.extra.turned = nn.Parameter(torch.empty(8, 6, device="meta").T)
+    extended.extra.register_buffer("counts", torch.empty(4, device="meta"))
+    expected, filled = initialize(plain, "cpu").state_dict(), initialize(extended, "cpu").state_dict()
+    assert all(torch.equal(expected[name], filled[name]) for name in expected)
+    assert torch.equal(filled["extra.counts"], torch.zeros(4))
+    assert filled["extra.scale"].isfinite() and 0.005 < filled["extra.turned"].std() < 0.05
 
 
 def test_every_id_has_a_plain_word_of_its_own() -> None:
     assert len(WORDS) == len(set(WORDS)) == 128
-    found = [word_of(number) for number in range(262_208)]
-    assert len(set(found)) == len(found)
-    assert found[:128] == WORDS and found[128] == f"{WORDS[0]}-{WORDS[0]}"
-    assert all(re.fullmatch(r"[a-z]+(-[a-z]+){0,2}", word) for word in found)
+    words = [word_of(number) for number in range(262_208)]
+    assert len(set(words)) == len(words)
+    assert words[:128] == WORDS and words[128] == f"{WORDS[0]}-{WORDS[0]}"
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+){0,2}", word) for word in words)
     assert word_of(128 + 128**2).count("-") == 2
 
 
@@ -102,12 +102,12 @@ def model() -> GptOssForCausalLM:
 
 
 def test_every_rank_draws_the_same_and_keeps_its_part() -> None:
-    one, other = drawn_state(model(), "cpu"), drawn_state(model(), "cpu")
+    state, other_state = drawn_state(model(), "cpu"), drawn_state(model(), "cpu")
     name = "model.layers.1.mlp.experts.gate_up_proj"
-    whole = one[name][...]
-    part = other[name][(slice(2, 4), slice(None), slice(None))]
+    whole = state[name][...]
+    part = other_state[name][(slice(2, 4), slice(None), slice(None))]
     assert torch.equal(whole[2:], part) and part.untyped_storage().nbytes() == part.nbytes
-    assert one[name].get_shape() == [4, 32, 64] and one[name].get_dtype() == "F32"
+    assert state[name].get_shape() == [4, 32, 64] and state[name].get_dtype() == "F32"
 
 
 def test_numbers_are_those_of_the_models_own_initialization_and_tied_weights_come_once() -> None:
@@ -122,16 +122,16 @@ def test_numbers_are_those_of_the_models_own_initialization_and_tied_weights_com
 
 def test_all_are_drawn_in_the_room_of_the_largest_module_without_running_into_each_other() -> None:
     whole = model()
-    largest = max(sum(one.nbytes for one in part._parameters.values() if one is not None) for part in whole.modules())
+    largest = max(sum(p.nbytes for p in part._parameters.values() if p is not None) for part in whole.modules())
     scratch, experts = Scratch(whole.modules(), "cpu"), whole.model.layers[0].mlp.experts
     parts = scratch.parameters(experts)
-    assert len({one.untyped_storage().data_ptr() for one in parts.values()}) == 1
+    assert len({parameter.untyped_storage().data_ptr() for parameter in parts.values()}) == 1
     assert parts["down_proj"].untyped_storage().nbytes() < 1.1 * largest
     with torch.no_grad():
-        for number, one in enumerate(parts.values()):
-            one.fill_(number)
-    assert all(bool((one == number).all()) for number, one in enumerate(parts.values()))
-    assert {name: one.shape for name, one in parts.items()} == {n: one.shape for n, one in experts.named_parameters()}
+        for number, parameter in enumerate(parts.values()):
+            parameter.fill_(number)
+    assert all(bool((parameter == number).all()) for number, parameter in enumerate(parts.values()))
+    assert {name: p.shape for name, p in parts.items()} == {name: p.shape for name, p in experts.named_parameters()}
 
 
 GB = 10**9
@@ -144,12 +144,12 @@ def plan() -> LoadPlan:
     return LoadPlan(resolve(small_llama()).source, quantization="quanto-int8")
 
 
-@pytest.mark.parametrize("where", [None, HERE, TO_HOST])
-def test_the_numbers_are_those_of_the_dense_model(where: Staging | None, plan: LoadPlan) -> None:
+@pytest.mark.parametrize("staging", [None, HERE, TO_HOST])
+def test_the_numbers_are_those_of_the_dense_model(staging: Staging | None, plan: LoadPlan) -> None:
     dense = random_weights.random_model(plan.source.config_json, "auto", None, "cpu").state_dict()
-    found = {name: part[...] for name, part in random_checkpoint(plan, where).state.items()}
-    assert set(found) == set(dense)
-    assert all(torch.equal(found[name], dense[name]) and found[name].dtype == dense[name].dtype for name in dense)
+    state = {name: part[...] for name, part in random_checkpoint(plan, staging).state.items()}
+    assert set(state) == set(dense)
+    assert all(torch.equal(state[name], dense[name]) and state[name].dtype == dense[name].dtype for name in dense)
 
 
 def test_no_rank_draws_a_large_model_whole(plan: LoadPlan, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,9 +157,9 @@ def test_no_rank_draws_a_large_model_whole(plan: LoadPlan, monkeypatch: pytest.M
     monkeypatch.setattr(random_weights, "COPIED_BYTES", 1)
     for ranks, drawn in ((1, False), (2, True)):
         parallel = ParallelPlan("tensor" if drawn else "off", ranks=ranks)
-        found = random_checkpoint(msgspec.structs.replace(plan, quantization="none", parallel=parallel))
-        assert ("too much to copy for each rank" in found.note) is drawn
-        assert all(isinstance(one, Drawn) for one in found.state.values()) is drawn
+        checkpoint = random_checkpoint(msgspec.structs.replace(plan, quantization="none", parallel=parallel))
+        assert ("too much to copy for each rank" in checkpoint.note) is drawn
+        assert all(isinstance(tensor, Drawn) for tensor in checkpoint.state.values()) is drawn
 
 
 def test_the_bytes_that_a_rank_reads_are_those_of_the_whole_tensor() -> None:
@@ -182,11 +182,11 @@ def test_tied_weights_are_copied_once() -> None:
 
 def test_mxfp4_experts_are_generated_when_they_are_read() -> None:
     oss = LoadPlan(resolve("random:pocket").source, quantization="mxfp4-dequantized")
-    one, other = random_checkpoint(oss, HERE).state, random_checkpoint(oss, TO_HOST).state
-    assert set(one) == set(other)
+    here, on_host = random_checkpoint(oss, HERE).state, random_checkpoint(oss, TO_HOST).state
+    assert set(here) == set(on_host)
     layers = json.loads(oss.source.config_json)["num_hidden_layers"]
-    assert sum(isinstance(part, RandomBytes) for part in other.values()) == 4 * layers
-    assert all(torch.equal(one[name][...], other[name][...]) for name in one)
+    assert sum(isinstance(part, RandomBytes) for part in on_host.values()) == 4 * layers
+    assert all(torch.equal(here[name][...], on_host[name][...]) for name in here)
 
 
 @pytest.mark.parametrize(
@@ -201,9 +201,9 @@ def test_mxfp4_experts_are_generated_when_they_are_read() -> None:
     ],
 )
 def test_staging_follows_the_free_memory(gpu_free: int, host_free: int, device: str, to_host: bool, says: str) -> None:
-    found = random_weights.choose_staging(16 * GB, "cuda", gpu_free * GB, host_free * GB)
-    assert (found.device, found.to_host) == (device, to_host)
-    assert found.note.startswith(says) and bool(found.note) == bool(says)
+    staging = random_weights.choose_staging(16 * GB, "cuda", gpu_free * GB, host_free * GB)
+    assert (staging.device, staging.to_host) == (device, to_host)
+    assert staging.note.startswith(says) and bool(staging.note) == bool(says)
 
 
 def test_unusual_staging_is_a_remark_of_the_run(plan: LoadPlan, monkeypatch: pytest.MonkeyPatch) -> None:

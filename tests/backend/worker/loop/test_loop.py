@@ -54,9 +54,9 @@ def test_eos_is_ignored_on_request() -> None:
 
 def test_it_stops_when_the_meter_says_so() -> None:
     start = prompt(5)
-    told = Told(most=4)
-    assert own(tiny("llama"), start, told=told).shape[1] == 5 + 4
-    assert len(told.ids) == 4
+    meter = Told(most=4)
+    assert own(tiny("llama"), start, told=meter).shape[1] == 5 + 4
+    assert len(meter.ids) == 4
 
 
 def test_a_single_token_needs_no_decode_step() -> None:
@@ -112,12 +112,12 @@ def test_a_cache_in_8_bits_holds_the_same_token_by_token_as_at_once() -> None:
     single.update(*(one[:, :, :4] for one in states), 0)
     single.begin(torch.ones(2, 4))
     for token in range(4, 7):
-        given = single.update(*(one[:, :, token : token + 1] for one in states), 0)
+        attended = single.update(*(one[:, :, token : token + 1] for one in states), 0)
         single.advance()
     for name in ("keys", "values", "key_scales", "value_scales"):
         one, other = (getattr(cache.layers[0], name) for cache in (whole, single))
         assert torch.equal(one.float(), other.float())
-    for read, states_of in zip(given, states, strict=True):
+    for read, states_of in zip(attended, states, strict=True):
         assert read.dtype == torch.bfloat16 and read.shape == (2, 2, 12, 8)
         codes, scales = to_fp8(states_of)
         assert torch.equal(read[:, :, :7], (codes.float() * scales[..., None]).bfloat16())
@@ -130,9 +130,9 @@ def test_text_of_a_cache_in_8_bits_is_that_of_a_model_whose_keys_and_values_are_
     ids = own(model, start, cache=StaticSlotCache(model.config, 60, eight_bits=True))
 
     class Rounds(StaticSlotLayer):
-        def update(self, *states: Any, **more: Any) -> Any:
+        def update(self, *states: Any, **kwargs: Any) -> Any:
             rounded = [to_fp8(one) for one in states[:2]]
-            return super().update(*(codes.float() * scales[..., None] for codes, scales in rounded), **more)
+            return super().update(*(codes.float() * scales[..., None] for codes, scales in rounded), **kwargs)
 
     other = StaticSlotCache(model.config, 60)
     other.layers = [Rounds(layer.slots) for layer in other.layers]

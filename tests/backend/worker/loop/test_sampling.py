@@ -17,13 +17,13 @@ def logits(rows: int = 2, words: int = 50) -> torch.Tensor:
 @pytest.mark.parametrize("top_k", [0, 1, 5, 500])
 @pytest.mark.parametrize("top_p", [1.0, 0.9, 0.3, 1e-6])
 def test_the_warped_logits_are_those_of_transformers(top_k: int, top_p: float) -> None:
-    given = logits()
-    expected = TemperatureLogitsWarper(0.7)(None, given)
+    scores = logits()
+    expected = TemperatureLogitsWarper(0.7)(None, scores)
     if top_k:
         expected = TopKLogitsWarper(top_k)(None, expected)
     if top_p < 1:
         expected = TopPLogitsWarper(top_p)(None, expected)
-    assert torch.equal(_warp(given, Sampling(0.7, top_k, top_p)), expected)
+    assert torch.equal(_warp(scores, Sampling(0.7, top_k, top_p)), expected)
 
 
 def test_without_a_temperature_the_largest_is_chosen() -> None:
@@ -33,9 +33,9 @@ def test_without_a_temperature_the_largest_is_chosen() -> None:
 def test_draws_follow_the_softmax() -> None:
     """20,000 draws: every frequency within 5 standard deviations of its probability."""
     draws = 20_000
-    one = logits(1, 8)
-    seen = sample(one.expand(draws, 8), Sampling(1.0), SEED, STEP)
-    expected = one[0].softmax(-1)
-    shares = torch.bincount(seen, minlength=8) / draws
+    row = logits(1, 8)
+    ids = sample(row.expand(draws, 8), Sampling(1.0), SEED, STEP)
+    expected = row[0].softmax(-1)
+    shares = torch.bincount(ids, minlength=8) / draws
     deviation = (expected * (1 - expected) / draws).sqrt()
     assert ((shares - expected).abs() < 5 * deviation).all()

@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from tests.backend.worker.patch.test_kernels import calm as calm
-from tests.backend.worker.patch.test_kernels import found, package, plan
+from tests.backend.worker.patch.test_kernels import kernels_finding, package, plan
 from tests.support.decode_loop import greedy, own, prompt
 from tests.support.tiny_models import build, tiny
 from tokendyno.backend.worker.load.loader import apply_patches
@@ -28,7 +28,7 @@ def test_a_folders_step_end_ends_the_steps_and_is_named(tmp_path: Path) -> None:
     model, start = build("qwen3"), prompt(5)
     expected = greedy(model, start)
     apply_patches(model, plan("local", package(tmp_path / "ending", "ending", ENDING)))
-    assert found(model).proof.startswith("1 x StepEnd by ending")
+    assert kernels_finding(model).proof.startswith("1 x StepEnd by ending")
     worst = own(model, start)
     assert torch.equal(worst[:, :6], expected[:, :6]), "the loop itself chooses the first token"
     assert not torch.equal(worst[:, 6:], expected[:, 6:])
@@ -42,7 +42,7 @@ def test_another_folder_leaves_it_plain(tmp_path: Path) -> None:
     model = build("qwen3")
     apply_patches(model, plan("local", package(tmp_path / "ending", "ending", ENDING)))
     apply_patches(model, plan("local", kernel_packages.BUNDLED))
-    assert "StepEnd" not in found(model).proof
+    assert "StepEnd" not in kernels_finding(model).proof
     assert torch.equal(own(model, prompt(5)), greedy(model, prompt(5)))
 
 

@@ -35,12 +35,12 @@ def tensors(heads: int, groups: int, places: int, dtype: str = "float32", batch:
 def test_attention_of_one_query_is_attention(heads: int, groups: int, added: bool, dtype: str, nearness: float) -> None:
     """What runs on CUDA for a single query with a mask."""
     query, keys, values, mask = tensors(heads, groups, 9, dtype)
-    wanted = torch.nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=mask, enable_gqa=True)
+    expected = torch.nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=mask, enable_gqa=True)
     if added:
         mask = torch.zeros(mask.shape, dtype=query.dtype).masked_fill(~mask, torch.finfo(query.dtype).min)
-    made = attention.one_query(query, keys, values, mask, 16**-0.5)
-    assert (made.shape, made.dtype) == (wanted.shape, wanted.dtype)
-    torch.testing.assert_close(made, wanted, atol=nearness, rtol=0)
+    out = attention.one_query(query, keys, values, mask, 16**-0.5)
+    assert (out.shape, out.dtype) == (expected.shape, expected.dtype)
+    torch.testing.assert_close(out, expected, atol=nearness, rtol=0)
 
 
 class Heads(TorchFunctionMode):  # type: ignore[misc]
@@ -69,11 +69,11 @@ def test_its_text_is_that_of_sdpa_and_it_copies_no_head(architecture: str, cache
         "cache_implementation": cache,
     }
     plain, grouped = (build(architecture, name) for name in ("sdpa", "sdpa-gqa"))
-    wanted = plain.generate(ids, **kwargs)
+    expected = plain.generate(ids, **kwargs)
     with Heads() as heads:
-        made = grouped.generate(ids, **kwargs)
-    assert torch.equal(made, wanted)
-    assert len(set(made[0].tolist())) > 5, "a text that says nothing"
+        new_ids = grouped.generate(ids, **kwargs)
+    assert torch.equal(new_ids, expected)
+    assert len(set(new_ids[0].tolist())) > 5, "a text that says nothing"
     assert heads.seen == {(getattr(grouped.config, "num_key_value_heads", 4), True)}
 
 

@@ -85,7 +85,7 @@ def plan(kind: KernelsKind, folder: Path | str = "", compiled: bool = False) -> 
     return LoadPlan(ModelSource("random"), kernels=kind, kernels_path=str(folder), kernels_compiled=compiled)
 
 
-def found(model: Any, load: LoadPlan | None = None) -> Any:
+def kernels_finding(model: Any, load: LoadPlan | None = None) -> Any:
     return find("kernels", Observation(model, None, Plan(load or plan("off"))))
 
 
@@ -101,7 +101,7 @@ def test_our_rms_norm_replaces_every_one_and_computes_the_same(architecture: str
     norms = sum(type(m).__name__.endswith("RMSNorm") for m in model.modules())
     before = logits(model)
     apply_patches(model, plan("local", kernel_packages.BUNDLED))
-    finding = found(model)
+    finding = kernels_finding(model)
     assert finding.effective == "local"
     assert finding.proof == f"{norms} x RMSNorm by tokendyno-rmsnorm"
     torch.testing.assert_close(logits(model), before, atol=1e-5 if dtype == "float32" else 0.3, rtol=0.02)
@@ -109,10 +109,10 @@ def test_our_rms_norm_replaces_every_one_and_computes_the_same(architecture: str
 
 @pytest.mark.parametrize("architecture", ["gpt2", "gemma3_text"])
 def test_a_model_without_such_a_norm_is_left_alone_and_found_so(architecture: str) -> None:
-    model, asked = build(architecture), plan("local", kernel_packages.BUNDLED)
-    apply_patches(model, asked)
-    assert found(model).effective == "off"
-    row = found(model, asked)
+    model, load = build(architecture), plan("local", kernel_packages.BUNDLED)
+    apply_patches(model, load)
+    assert kernels_finding(model).effective == "off"
+    row = kernels_finding(model, load)
     assert (row.effective, row.outcome) == ("local", "not_applicable")
     assert "no layer that there is a kernel for" in row.proof and "RMSNorm" in row.proof
 
@@ -123,7 +123,7 @@ def test_torchs_own_rmsnorm_whose_epsilon_may_be_missing_is_left_alone() -> None
     model.add_module("other", norm)
     apply_patches(model, plan("local", kernel_packages.BUNDLED))
     torch.testing.assert_close(norm(torch.ones(2, 16)), torch.ones(2, 16))
-    assert "forward" not in vars(norm) and found(model).effective == "local"
+    assert "forward" not in vars(norm) and kernels_finding(model).effective == "local"
 
 
 def test_on_a_cpu_the_build_for_it_is_taken_also_where_torch_was_compiled_for_cuda(
@@ -144,7 +144,7 @@ def test_a_kernel_replaces_a_layer_of_torch_but_not_its_subclasses(tmp_path: Pat
     before = logits(model)
     apply_patches(model, plan("local", package(tmp_path / "linear", "linear", LINEAR)))
     layers = len(model.model.layers)
-    assert found(model).proof.startswith(f"{7 * layers} x Linear by linear; its package defines no operator")
+    assert kernels_finding(model).proof.startswith(f"{7 * layers} x Linear by linear; its package defines no operator")
     torch.testing.assert_close(logits(model), before, atol=1e-5, rtol=0)
 
 
@@ -152,9 +152,9 @@ def test_compiled_models_get_only_kernels_that_can_be_traced(tmp_path: Path) -> 
     model = build("llama")
     folder = package(tmp_path / "linear", "linear", LINEAR)
     apply_patches(model, plan("local", folder, compiled=True))
-    assert found(model).effective == "off"
+    assert kernels_finding(model).effective == "off"
     apply_patches(model, plan("local", kernel_packages.BUNDLED, compiled=True))
-    assert found(model).effective == "local"
+    assert kernels_finding(model).effective == "local"
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_repository_named_in_local_kernels_is_used(tmp_path: Path, monkeypatch
     model = build("gpt_oss")
     before = logits(model)
     apply_patches(model, plan("hub"))
-    finding = found(model)
+    finding = kernels_finding(model)
     assert finding.effective == "hub"
     assert finding.proof.startswith(f"4 x MegaBlocksMoeMLP by {MEGABLOCKS} (LOCAL_KERNELS)")
     assert torch.equal(logits(model), before)
@@ -184,9 +184,9 @@ def test_a_repository_named_in_local_kernels_is_used(tmp_path: Path, monkeypatch
 
 def test_only_the_trusted_publisher_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-    made = kernels.hub_mapping(get_kernel_mapping_transformers(), "cuda")
-    asked = {repo._repo_id for by_device in made.values() for modes in by_device.values() for repo in modes.values()}
-    assert asked and all(name.startswith("kernels-community/") for name in asked)
+    mapping = kernels.hub_mapping(get_kernel_mapping_transformers(), "cuda")
+    repos = {repo._repo_id for by_device in mapping.values() for modes in by_device.values() for repo in modes.values()}
+    assert repos and all(name.startswith("kernels-community/") for name in repos)
 
 
 def test_kernels_of_one_model_are_not_left_to_the_next(tmp_path: Path) -> None:
@@ -200,10 +200,10 @@ class rotary_pos_emb(nn.Module):
 """
     model = build("llama")
     apply_patches(model, plan("local", package(tmp_path / "rotary", "rotary", code)))
-    assert found(model).effective == "local"
+    assert kernels_finding(model).effective == "local"
     following = build("llama")
     apply_patches(following, plan("off"))
-    assert found(following).effective == "off"
+    assert kernels_finding(following).effective == "off"
     logits(following)
 
 
@@ -251,8 +251,8 @@ def test_shape_memory_and_text_stay_and_the_rows_are_contiguous(times: int) -> N
     for weight, (shape, address, values) in zip(matrices(model), before, strict=True):
         assert (weight.shape, weight.data_ptr()) == (shape, address)
         assert weight.t().is_contiguous() and torch.equal(weight, values)
-    asked = prompt(9, 2, padded=2)
-    assert torch.equal(greedy(model, asked), greedy(tiny("gpt2"), asked))
+    inputs = prompt(9, 2, padded=2)
+    assert torch.equal(greedy(model, inputs), greedy(tiny("gpt2"), inputs))
 
 
 def test_its_layers_are_offered_once_their_matrices_are_stored_so() -> None:
@@ -275,10 +275,10 @@ def test_layers_that_the_kernels_do_not_compute_are_not() -> None:
 
     model = build("gpt2")
     store_by_rows(model)
-    first, second, *others = model.transformer.h
+    first, second, *rest = model.transformer.h
     first.attn.c_attn = Linear4bit(32, 96)
     second.attn.config = second.attn.config.__class__(activation_function="relu")
-    assert [bool(offered(block)) for block in model.transformer.h] == [False, False, *(True for _ in others)]
+    assert [bool(offered(block)) for block in model.transformer.h] == [False, False, *(True for _ in rest)]
     second.attn.config = second.attn.config.__class__(add_cross_attention=True)
     assert not offered(second)
 

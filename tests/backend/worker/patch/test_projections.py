@@ -15,7 +15,7 @@ from tokendyno.backend.worker.patch.projections import Fused, Slice, fuse, joina
 GROUPS = {"llama": 8, "qwen3": 8, "mistral": 8, "olmo3": 8, "gemma3_text": 8, "gpt_oss": 4, "gpt2": 0}
 
 
-def held(model: nn.Module) -> int:
+def parameter_bytes(model: nn.Module) -> int:
     return sum(p.nbytes for p in model.parameters())
 
 
@@ -23,9 +23,9 @@ def held(model: nn.Module) -> int:
 def test_bytes_stay_the_same(architecture: str) -> None:
     """So does the text: tests/numerics."""
     model = build(architecture)
-    before, numbers = held(model), len(list(model.parameters()))
+    before, numbers = parameter_bytes(model), len(list(model.parameters()))
     assert fuse(model) == GROUPS[architecture]
-    assert held(model) == before
+    assert parameter_bytes(model) == before
     assert (len(list(model.parameters())) < numbers) is (GROUPS[architecture] > 0)
 
 
@@ -103,9 +103,9 @@ def dense(weight: Any) -> Any:
 
 
 def linear(weight: Any) -> nn.Linear:
-    made = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device="meta")
-    made.weight = nn.Parameter(weight, requires_grad=False)
-    return made
+    layer = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device="meta")
+    layer.weight = nn.Parameter(weight, requires_grad=False)
+    return layer
 
 
 def test_tiles_of_4_bits_of_torchao_are_joined_with_their_scales() -> None:

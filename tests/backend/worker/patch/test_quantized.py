@@ -15,13 +15,13 @@ KINDS = [("nf4", False), ("nf4", True), ("fp4", False), ("fp4", True)]
 
 
 def layer(rows: int, columns: int, kind: str = "nf4", double: bool = False, bias: bool = False, **more: Any) -> Any:
-    made = Linear4bit(
+    linear = Linear4bit(
         columns, rows, bias=bias, compute_dtype=torch.bfloat16, compress_statistics=double, quant_type=kind
     )
-    numbers = torch.randn(rows, columns, dtype=torch.bfloat16)
-    made.weight = Params4bit(numbers, requires_grad=False, compress_statistics=double, quant_type=kind, **more)
-    made.support_avx512bf16_for_cpu = False  # it would rearrange the weight in its first step
-    return made.to("cpu").to(torch.bfloat16)
+    weight = torch.randn(rows, columns, dtype=torch.bfloat16)
+    linear.weight = Params4bit(weight, requires_grad=False, compress_statistics=double, quant_type=kind, **more)
+    linear.support_avx512bf16_for_cpu = False  # it would rearrange the weight in its first step
+    return linear.to("cpu").to(torch.bfloat16)
 
 
 def numbers(part: Any) -> Any:
@@ -29,8 +29,8 @@ def numbers(part: Any) -> Any:
 
 
 def nbytes(state: Any) -> int:
-    every = [state.absmax, *([state.state2.absmax] if state.nested else [])]
-    return sum(one.nbytes for one in every)
+    scales = [state.absmax, *([state.state2.absmax] if state.nested else [])]
+    return sum(tensor.nbytes for tensor in scales)
 
 
 @pytest.mark.parametrize(("kind", "double"), KINDS)
@@ -44,9 +44,9 @@ def test_rows_are_joined_as_they_are(kind: str, double: bool) -> None:
     assert (whole.out_features, whole.in_features) == tuple(whole.weight.quant_state.shape) == (256, 256)
     assert whole.weight.nbytes == sum(part.weight.nbytes for part in parts)
     assert nbytes(whole.weight.quant_state) == sum(nbytes(part.weight.quant_state) for part in parts)
-    one = torch.eye(256, dtype=torch.bfloat16)
+    unit = torch.eye(256, dtype=torch.bfloat16)
     whole.bias.data.zero_()
-    assert torch.equal(whole(one).T, expected)
+    assert torch.equal(whole(unit).T, expected)
     x = torch.randn(2, 3, 256, dtype=torch.bfloat16)
     whole.bias.data.copy_(bias)
     assert torch.allclose(whole(x), torch.cat([part(x) for part in parts], -1), rtol=1e-2)
@@ -76,23 +76,24 @@ def test_scales_lie_one_after_the_other_and_are_the_same(kind: str, double: bool
     before, state = numbers(part).clone(), part.weight.quant_state
     lay_together(state)
     assert torch.equal(numbers(part), before)
-    begin = at = state.code.data_ptr()
-    for one in (state.code, *((state.state2.code, state.offset, state.state2.absmax) if double else ()), state.absmax):
-        assert one.data_ptr() == at
-        at += -(-one.nbytes // 16) * 16
-    assert state.code.untyped_storage().nbytes() == at - begin
+    begin = address = state.code.data_ptr()
+    second = (state.state2.code, state.offset, state.state2.absmax) if double else ()
+    for tensor in (state.code, *second, state.absmax):
+        assert tensor.data_ptr() == address
+        address += -(-tensor.nbytes // 16) * 16
+    assert state.code.untyped_storage().nbytes() == address - begin
 
 
-def packed(double: bool, **more: int) -> Any:
+def packed(double: bool, **shape: int) -> Any:
     """A small model whose linear layers bitsandbytes has quantized."""
-    model, _ = llama(**more)
+    model, _ = llama(**shape)
     for name, module in list(model.model.named_modules()):
         if type(module) is torch.nn.Linear:
-            made = layer(module.out_features, module.in_features, double=double)
-            made.weight = Params4bit(
+            linear = layer(module.out_features, module.in_features, double=double)
+            linear.weight = Params4bit(
                 module.weight.data, requires_grad=False, compress_statistics=double, quant_type="nf4"
             )
-            model.model.set_submodule(name, made.to("cpu"))
+            model.model.set_submodule(name, linear.to("cpu"))
     return model.eval()
 
 
