@@ -17,7 +17,7 @@ from tokendyno.backend.hosting.limits import Limits
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.quality.texts import YOURS, passages
-from tokendyno.ui.components.axis_values import chosen, values_of
+from tokendyno.ui.components.axis_values import choices_of, values_of
 from tokendyno.ui.components.inputs import read_number, read_own_text, read_price, read_seconds, read_text, read_whole
 from tokendyno.ui.components.stale_line import changed_since
 
@@ -113,7 +113,7 @@ def what_pairs(request: Request) -> str:
 
 def read_choices(values: Sequence[object]) -> dict[str, str]:
     """The choices of an arm that differ from the default, by axis."""
-    return chosen(prompt_axes(), values)
+    return choices_of(prompt_axes(), values)
 
 
 def choice_values(choices: dict[str, str]) -> list[str]:
