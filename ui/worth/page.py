@@ -45,13 +45,13 @@ def worth_page(bench: Bench, courses: Courses, compare: CompareControls, opened:
     begins: tuple[Callable[..., Updates], ...] = (page.ablate, page.sweep)
     for part, begin in zip((ablations, sweeps), begins, strict=True):
         safe, panel = shows_errors(part.message), part.panel
-        panel.begin(safe(begin), compare.asked, [*part], **QUIET)
+        panel.begin(safe(begin), compare.check_inputs, [*part], **QUIET)
         panel.halt(safe(page.halt(part)), panel, [part.message], **QUIET)
         panel.again(safe(page.go_on(part)), panel, [*part], **QUIET)
     messages, changes = [ablations.message, sweeps.message], [control.change for control in compare.inputs]
     gr.on(changes, None, None, messages, js="() => ['', '']", trigger_mode="always_last", **QUIET)
-    opened.select(page.named, compare.asked, arms, **QUIET)
-    compare.opened.then(page.named, compare.asked, arms, **QUIET)
+    opened.select(page.named, compare.check_inputs, arms, **QUIET)
+    compare.opened.then(page.named, compare.check_inputs, arms, **QUIET)
     context = gr.context.Context.root_block
     assert context is not None
     context.load(
