@@ -26,8 +26,7 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.fairness import Changes, fairness
 from tokendyno.ui.address import asks_for_model, read_address
 from tokendyno.ui.compare.code import code_panels, code_texts, named_code
-from tokendyno.ui.compare.palette import Taken, palette_dialog
-from tokendyno.ui.compare.palette import entries as offers
+from tokendyno.ui.compare.palette import Taken, palette_dialog, palette_value
 from tokendyno.ui.compare.request import (
     ARMS,
     CUSTOM,
@@ -306,7 +305,7 @@ class Handlers(RunPage):
         except InputError:
             return {}
         entries = titles(facts, hardware.detect())
-        updates: Updates = {self.palette: offers(facts)}
+        updates: Updates = {self.palette: palette_value(facts)}
         for arm in self.arms:
             updates[arm.preset] = gr.update(choices=[*entries.presets, (CUSTOM, CUSTOM)])
             updates |= {axis: gr.update(choices=pairs) for axis, pairs in zip(arm.axes, entries.choices, strict=True)}

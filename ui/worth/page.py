@@ -15,6 +15,7 @@ from tokendyno.backend.ablation.view import worth_view
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations import all_axes, titles_text
+from tokendyno.backend.redact import redact
 from tokendyno.ui.compare.page import CompareControls
 from tokendyno.ui.compare.request import ARMS, read_arms, read_request
 from tokendyno.ui.components.events import QUIET
@@ -72,9 +73,12 @@ class _Handlers:
         self.bench, self.courses, self.ablations, self.sweeps, self.work = bench, courses, ablations, sweeps, work
 
     def named(self, *values: Any) -> str:
-        """The arms between which it goes."""
-        said = [f"{arm.name}: {titles_text(arm.choices)}" for arm in read_arms(values[self.work :])]
-        return f"{values[0]}. {'. '.join(said)}."
+        """The model and the arms of Compare, or what cannot be read of them."""
+        try:
+            arms = [f"{arm.name}: {titles_text(arm.choices)}" for arm in read_arms(values[self.work :])]
+        except InputError as error:
+            return redact(str(error))
+        return f"{values[0]}. {'. '.join(arms)}."
 
     def ablate(self, request: gr.Request, *values: Any) -> Updates:
         """What the arms differ in is to be measured choice by choice."""
@@ -83,10 +87,10 @@ class _Handlers:
 
     def sweep(self, event: gr.EventData, request: gr.Request, *values: Any) -> Updates:
         """One arm is to be measured over sizes and choices."""
-        wanted = read_event(event, SweepForm, "What is to be swept")
-        asked = read_request(values)
-        asked = msgspec.structs.replace(asked, arms=[asked.arms[ARMS.index(wanted.arm)]])
-        course = self.courses.begin_sweep(asked, wanted.values(), wanted.quality, visitor_of(request))
+        form = read_event(event, SweepForm, "What is to be swept")
+        run_request = read_request(values)
+        run_request = msgspec.structs.replace(run_request, arms=[run_request.arms[ARMS.index(form.arm)]])
+        course = self.courses.begin_sweep(run_request, form.values(), form.quality, visitor_of(request))
         return {self.sweeps.panel: course.id, self.sweeps.message: ""}
 
     def halt(self, part: Part) -> Any:
@@ -131,7 +135,6 @@ class _Handlers:
 
 # HTML components whose value is the id of an ablation or a sweep, and the function that their JavaScript calls. As in
 # `tokendyno.ui.live.panel`, the browser pulls, and the server keeps no state for a viewer.
-
 
 FIRST_SIZES = {
     "batch_size": "1, 4, 16",
@@ -180,10 +183,10 @@ class SweepForm(msgspec.Struct, forbid_unknown_fields=True):
 
     def values(self) -> dict[str, list[str]]:
         """The values of each name. InputError where a name is given twice."""
-        found = {name: [one.strip() for one in text.split(",") if one.strip()] for name, text in self.over}
-        if len(found) < len(self.over):
+        values = {name: [value.strip() for value in text.split(",") if value.strip()] for name, text in self.over}
+        if len(values) < len(self.over):
             raise InputError("The same thing varies twice. Choose another one, or leave the second out.")
-        return found
+        return values
 
 
 def answer(courses: Courses, kind: Kind, question: object) -> str:
