@@ -68,6 +68,7 @@ def test_check_and_fit_answer_in_the_documents_of_the_command_line(api: Api) -> 
     assert not finished(api.check(arm="loop=own", prompt="x"))["runnable"]
     fitting = finished(api.fit(model="pocket", gpu="RTX-4090", context=512))
     assert fitting["kind"] == "fit" and fitting["context"] == 512 and fitting["best"]
+    assert "0" in said(api.fit(model="pocket", gpu="RTX-4090", batch=0)), "not taken for 1"
 
 
 def test_a_run_is_queued_for_its_owner_who_alone_stops_it(api: Api) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,8 @@ from tests.support.ablations import stored, stored_sweep
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
-from tokendyno.ui.worth.page import SWEEP, WORTH, SweepForm, answer
+from tokendyno.backend.optimizations import prompt_axes
+from tokendyno.ui.worth.page import SWEEP, WORTH, SweepForm, _Handlers, answer
 
 
 def test_whoever_knows_the_id_gets_the_waterfall_and_others_a_sentence(tmp_path: Path) -> None:
@@ -34,6 +36,13 @@ def test_each_panel_shows_its_own_kind(tmp_path: Path) -> None:
     assert "no such sweep" in json.loads(answer(courses, SWEEP, {"id": "stored-worth"}))["error"]
     assert "no such ablation" in json.loads(answer(courses, WORTH, {"id": "stored-sweep"}))["error"]
     bench.close()
+
+
+def test_a_choice_of_compare_that_cannot_be_read_is_named() -> None:
+    nothing: Any = None
+    page, arms = _Handlers(nothing, nothing, nothing, nothing, 1), [axis.default for axis in prompt_axes()] * 2
+    assert page.named("pocket", *arms) == "pocket. A: defaults. B: defaults."
+    assert page.named("pocket", "no-such", *arms[1:]).startswith("Unknown ")
 
 
 def test_values_are_read_as_they_are_typed() -> None:

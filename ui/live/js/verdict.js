@@ -143,7 +143,9 @@ export function makeVerdict() {
   function wording(head, status) {
     if (head.verdict.sentence) return head.verdict.sentence;
     if (status === 'queued') return 'Waiting for the runs before this one.';
-    if (status !== 'running') return status === 'done' ? 'The run is complete.' : status === 'cancelled' ? 'Stopped before both arms were complete: no verdict.' : '';
+    if (status === 'done') return 'The run is complete.';
+    if (status === 'cancelled') return head.arms.length > 1 ? 'Stopped before both arms were complete: no verdict.' : 'Stopped before the arm was complete.';
+    if (status !== 'running') return '';
     const working = head.arms.find(arm => arm.state === 'working');
     if (!working) return 'Starting.';
     const others = head.arms.filter(arm => arm.state === 'waiting').map(arm => arm.name);

@@ -19,7 +19,7 @@ export function tableIn(parent, label, [head, ...rows]) {
 // draw(found): shows what was measured; begin(): what the event "begin" carries; explained: what is said before it.
 /** @param {{ draw: (found: any) => void, begin: () => object, explained: string }} course */
 export function showCourse({ draw, begin, explained }) {
-  let id = '', shown = '', last = null, timer = 0;
+  let id = '', shown = '', last = null, timer = 0, begun = false;
   const drawn = (found) => {
     const { course, ...rest } = found, now = JSON.stringify(rest);
     if (now === shown) return;
@@ -80,10 +80,19 @@ export function showCourse({ draw, begin, explained }) {
     link();
     if (id) pull();
   };
-  find('begin').addEventListener('click', () => trigger('begin', begin()));
+  // What is begun here is what the address names from now on, so that a reload shows it again.
+  const tell = () => {
+    const key = settings.key_of_address;
+    window.tokendynoAddress?.tell(key === 'advice' ? 'advise' : 'worth', [key], [id]);
+  };
+  find('begin').addEventListener('click', () => { begun = true; trigger('begin', begin()); });
   find('stop').addEventListener('click', () => { trigger('halt', {}); });
   find('again').addEventListener('click', () => { trigger('again', {}); timer = setTimeout(pull, 600); });
   onTheme(() => { if (last) { result.replaceChildren(); draw(last); } });
   open();
-  watch('value', () => { if ((props.value || '') !== id) open(); });
+  watch('value', () => {
+    if ((props.value || '') === id) return;
+    open();
+    if (begun) tell();
+  });
 }
