@@ -53,15 +53,15 @@ const amend = (page, push) => {
 
 // Values of the Fit page: its device where it is not this machine, its amounts where they are not the first ones.
 const worded = (names, values) => {
-  const found = Object.fromEntries(names.map((name, at) => [name, values[at]]));
-  if (found.gpu === 'this machine') found.gpu = '';
-  if (found.gpus === 1) found.gpus = '';
-  if ('amounts' in found) {
-    const { context, batch } = JSON.parse(found.amounts || '{}');
-    Object.assign(found, { context, batch: batch === 1 ? '' : batch });
-    delete found.amounts;
+  const keys = Object.fromEntries(names.map((name, at) => [name, values[at]]));
+  if (keys.gpu === 'this machine') keys.gpu = '';
+  if (keys.gpus === 1) keys.gpus = '';
+  if ('amounts' in keys) {
+    const { context, batch } = JSON.parse(keys.amounts || '{}');
+    Object.assign(keys, { context, batch: batch === 1 ? '' : batch });
+    delete keys.amounts;
   }
-  return found;
+  return keys;
 };
 
 window.tokendynoAddress = {
@@ -96,7 +96,7 @@ window.tokendynoAddress = {
 };
 watch('value', () => { if (props.value) show(first = props.value); });
 window.addEventListener('popstate', () => {
-  const asked = viewOf(), page = PAGES.includes(asked) ? asked : first;
+  const view = viewOf(), page = PAGES.includes(view) ? view : first;
   if (page === 'history') askedOfHistory();
   if (page === (returning.at(-1) ?? current)) return;
   returning.push(page);
