@@ -73,17 +73,17 @@ function drawDetail(cell, claim) {
 const COLUMNS = ['Claim', 'Claimed', 'Measured', 'Verdict'];
 
 /**
- * @param {HTMLElement} box @param {Claims.ClaimsDocument} claimsDocument @param {string} word @param {string} chosen
+ * @param {HTMLElement} box @param {Claims.ClaimsDocument} claimsDocument @param {string} shownWord @param {string} chosen
  * @param {(name: string) => void} choose
  */
-function drawClaims(box, claimsDocument, word, chosen, choose) {
+function drawClaims(box, claimsDocument, shownWord, chosen, choose) {
   box.replaceChildren();
   const table = add(box, 'table');
   add(table, 'caption', 'td-hidden', 'Claims, what was measured, and verdicts');
   table.append(tableHead(COLUMNS));
   let family = '', body = null;
   for (const claim of claimsDocument.claims) {
-    if (word && claim.word !== word) continue;
+    if (shownWord && claim.word !== shownWord) continue;
     if (claim.family !== family) {
       family = claim.family;
       body = add(table, 'tbody');

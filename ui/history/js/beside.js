@@ -47,8 +47,8 @@ export const showTray = afterPress(tray, () => {
   none.dataset.press = 'none';
   tray.replaceChildren(...chips, view, none, el('span', 'td-hint', enough ? '' : 'Pin ' + settings.fewest + ' to ' + settings.most + ' arms, of any runs.'));
   if (!focused) return;
-  const again = [...tray.querySelectorAll('button:enabled')].find(button => button.dataset.press === focused);
-  (again || tray.querySelector('.td-unpin') || inputs.q).focus();
+  const refocused = [...tray.querySelectorAll('button:enabled')].find(button => button.dataset.press === focused);
+  (refocused || tray.querySelector('.td-unpin') || inputs.q).focus();
 });
 
 // --- side by side ---

@@ -65,7 +65,7 @@ export function makeCard(box, act) {
     const band = el('i', 'td-band');
     band.style.left = at(Math.max(low, Math.exp(axis.from)));
     band.style.right = 'calc(100% - ' + at(Math.min(high, Math.exp(axis.to))) + ')';
-    line.append(band, ...shown.pairs.map(one => Object.assign(el('i', 'td-pair'), { style: 'left:' + at(one) })));
+    line.append(band, ...shown.pairs.map(ratio => Object.assign(el('i', 'td-pair'), { style: 'left:' + at(ratio) })));
     if (axis.from < 0 && axis.to > 0) line.append(Object.assign(el('i', 'td-even'), { style: 'left:' + at(1), title: 'as fast' }));
     line.append(Object.assign(el('i', 'td-middle'), { style: 'left:' + at(ratio) }));
     const ticks = el('div', 'td-ticks');
@@ -80,7 +80,7 @@ export function makeCard(box, act) {
 /** @param {Pick<Live.Card, 'tail' | 'pairs' | 'ratio' | 'low' | 'high'>} card */
 export function scaled({ tail, pairs, ratio, low, high }) {
   if (!tail || high >= 1) return { pairs, ratio, low, high };
-  return { pairs: pairs.map(one => 1 / one), ratio: 1 / ratio, low: 1 / high, high: 1 / low };
+  return { pairs: pairs.map(ratio => 1 / ratio), ratio: 1 / ratio, low: 1 / high, high: 1 / low };
 }
 
 // The script stands below the results; a run begins as a press of Run does.
@@ -148,9 +148,9 @@ export function makeVerdict() {
     if (status !== 'running') return '';
     const working = head.arms.find(arm => arm.state === 'working');
     if (!working) return 'Starting.';
-    const others = head.arms.filter(arm => arm.state === 'waiting').map(arm => arm.name);
+    const waiting = head.arms.filter(arm => arm.state === 'waiting').map(arm => arm.name);
     const phase = working.phases.at(-1);
-    return 'Running arm ' + working.name + (phase ? ': ' + phase.title : '') + (others.length ? '; then arm ' + others.join(' and ') + '.' : '.');
+    return 'Running arm ' + working.name + (phase ? ': ' + phase.title : '') + (waiting.length ? '; then arm ' + waiting.join(' and ') + '.' : '.');
   }
 
   function clear() {
