@@ -2,8 +2,9 @@
 seen."""
 
 import html
+import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ from tokendyno.backend.fit.device import THIS
 from tokendyno.backend.recordings.recorded_runs import shipped_id
 from tokendyno.backend.stories import first_story, stories
 from tokendyno.backend.views.share import shared
-from tokendyno.ui.address import address_bar, enter, read_address, tell
+from tokendyno.ui.address import PAGES, address_bar, enter, read_address, tell
 from tokendyno.ui.advise.arrive import advise_on_compare, advise_on_fit
 from tokendyno.ui.advise.page import AdviseControls, advise_page
 from tokendyno.ui.api import endpoints
@@ -72,18 +73,8 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             with gr.Tab("Worth", id="worth", alignment="right", render_children=True) as worth_tab:
                 worth_page(bench, courses, compare, worth_tab)
 
-        tabs = {
-            "compare": compare_tab,
-            "advise": advise_tab,
-            "batching": batching_tab,
-            "fit": fit_tab,
-            "stories": stories_tab,
-            "history": history_tab,
-            "claims": claims_tab,
-            "worth": worth_tab,
-        }
-        models = {"compare": compare.model, "advise": advise.model, "batching": batching.model, "fit": fit.model}
-        _tell_address(tabs, models, fit)
+        tabs = [compare_tab, advise_tab, batching_tab, fit_tab, stories_tab, history_tab, claims_tab, worth_tab]
+        _tell_address(tabs, [compare.model, advise.fields.model, batching.model, fit.model], fit)
         run_this(fit, compare, pages)
         advise_on_fit(fit, advise, pages)
         advise_on_compare(compare, advise, pages)
@@ -109,14 +100,14 @@ def _masthead(demo: gr.Blocks, logins: bool) -> None:
             demo.load(user_name, None, account, **QUIET)
 
 
-def _tell_address(tabs: Mapping[str, gr.Tab], models: Mapping[str, gr.Dropdown], fit: FitControls) -> None:
+def _tell_address(tabs: Sequence[gr.Tab], models: Sequence[gr.Dropdown], fit: FitControls) -> None:
     """The address names the page, and the model that is chosen there, which goes along to the next page that has one;
-    on Fit also the device and the amounts. `models`: of the first of `address.PAGES`, in their order."""
-    for page, tab in tabs.items():
-        model = [models[page]] if page in models else None
-        tab.select(None, list(models.values()), model, js=enter(page), **QUIET)
-        if model:
-            model[0].change(None, model, None, js=tell(page, "model"), **QUIET)
+    on Fit also the device and the amounts. `tabs`: in the order of `address.PAGES`; `models`: of the first of them."""
+    for page, tab, model in itertools.zip_longest(PAGES, tabs, models):
+        here = [model] if model else None
+        tab.select(None, models, here, js=enter(page), **QUIET)
+        if here:
+            model.change(None, here, None, js=tell(page, "model"), **QUIET)
     changes, values = [fit.gpu.change, fit.gpus.change, fit.amounts.input], [fit.gpu, fit.gpus, fit.amounts]
     gr.on(changes, None, values, None, js=tell("fit", "gpu", "gpus", "amounts"), **QUIET)
 
@@ -149,13 +140,13 @@ def _open_visit(
             bench.expect_run()
         updates: Updates = {address: page}  # `index_page` has opened its tab; whoever was faster has another by now
         updates |= claims.show() if page == "claims" else {}
-        updates |= {advise.model: query.model} if query.model else {}
+        updates |= {advise.fields.model: query.model} if query.model else {}
         return updates | story.open(query.story) | _fit_values(fit, request)
 
     def first_fit(request: gr.Request, page: object, *values: Any) -> Updates:
         return fit.show(request, *values) if page == "fit" else {fit.message: gr.skip()}
 
-    outputs = [address, story.view, story.panel, claims.message, claims.result, advise.model]
+    outputs = [address, story.view, story.panel, claims.message, claims.result, advise.fields.model]
     loaded = demo.load(opened, None, [*outputs, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET)
     loaded.then(first_fit, [address, fit.model, fit.gpu, fit.amounts, fit.gpus], fit.outputs, **QUIET)
 

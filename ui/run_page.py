@@ -68,15 +68,22 @@ class Parts(NamedTuple):
 
 
 class RunPage(ABC):
-    """Handlers of one page. They hold no state: all of it is in the controls and in the run log.
+    """The controls of one page, which others may set, and its handlers. These hold no state: all of it is in the
+    controls and in the run log.
 
+    arms          their columns
     axes          of each arm
     inputs        all that is typed or chosen
     check_inputs  the same with the GPUs that the scripts are for, in the order in which events pass it
+    opened        the event that fills the inputs when the page is opened
+    finish        the panel has shown the end of its run
     """
 
+    arms: Sequence[Arm]
+
     def __init__(self, bench: Bench, parts: Parts, arms: Sequence[Arm], axes: Sequence[Optimization]) -> None:
-        self.bench, self.parts, self.columns, self.axes = bench, parts, arms, axes
+        self.bench, self.parts, self.arms, self.axes = bench, parts, arms, axes
+        self.model: gr.Dropdown = parts.fields[0]
         self.message, self.live, self.code = parts.message, parts.live, parts.code
         self.inputs: list[Any] = [*parts.fields, *(axis for arm in arms for axis in arm.axes)]
         self.check_inputs: list[Any] = [*self.inputs, parts.code.gpu, parts.code.gpus]
@@ -106,7 +113,7 @@ class RunPage(ABC):
         """Connect the events that all such pages have. `checked`: what `check` updates; `typed`: texts, which are
         looked at once they are left; `presses`: events that start a run; `attached`: what `attach` sets besides."""
         safe, chips = shows_errors(self.message), self.parts.chips
-        wire_counting(self.parts.fields[0], self.message, self.bench, safe)  # before the check that it announces
+        wire_counting(self.model, self.message, self.bench, safe)  # before the check that it announces
         settled = Settled(self.parts.name)
         controls = [*self.inputs, self.code.gpu, self.code.gpus]
         changes = [part.blur if any(part is one for one in typed) else part.change for part in controls]
@@ -114,7 +121,7 @@ class RunPage(ABC):
         settled.after(changes)(safe(self.check_on_change), sent, checked, trigger_mode="always_last", **QUIET)
         put_back = chips.line.back(safe(chips.put_back), None, [*chips.controls.values(), self.message], **QUIET)
         put_back.then(None, None, None, js=settled.changed, **QUIET)  # texts may be all that it has changed
-        for arm in self.columns:
+        for arm in self.arms:
             outputs = [*arm.axes, self.message]
             arm.verdicts.fix(safe(self.fix(arm)), arm.axes, outputs, trigger_mode="multiple", **QUIET)
         begun = [self.live, self.message, *self.run_and_stop]
@@ -212,10 +219,10 @@ class RunPage(ABC):
         """The run of that id, which may be anything."""
         return self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
 
-    def arms_of(self, run: Run) -> Updates:
-        """Updates that show the arms of a run; choices that no longer exist are left alone."""
+    def arms_of(self, request: Request) -> Updates:
+        """Updates that show the arms of a request; choices that no longer exist are left alone."""
         updates: Updates = {}
-        for arm, requested in zip(self.columns, run.request.arms, strict=False):
+        for arm, requested in zip(self.arms, request.arms, strict=False):
             if all_known(self.axes, requested.choices):
                 updates |= zip(arm.axes, values_of(self.axes, requested.choices), strict=True)
         return updates

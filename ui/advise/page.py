@@ -19,12 +19,12 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS, elsewhere
 from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.quality.texts import LEAST_WORDS, YOURS, passages
-from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
 from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.html import component, text_line
 from tokendyno.ui.components.inputs import model_input, number_input, read_own_text, read_text, read_whole
 from tokendyno.ui.errors import Updates, refusal, shows_errors
 from tokendyno.ui.visitor import REFUSED, visitor_of
+from tokendyno.ui.worth.sources import advise_template
 
 BUDGETS = ("2m", "5m", "10m", "20m", "1h")
 PROMPT_TOKENS, NEW_TOKENS = 128, 64
@@ -32,19 +32,6 @@ MISSING = "There is no such advice here."
 
 TO_WORTH = "() => { document.querySelector('#pages [data-tab-id=worth]').click(); return []; }"
 """Opens the page of ablations and sweeps, whose tab is not shown."""
-
-
-class AdviseControls(NamedTuple):
-    """What another page may set."""
-
-    model: gr.Dropdown
-    gpu: gr.Dropdown
-    memory: gr.Textbox
-    prompt: gr.Textbox
-    prompt_tokens: gr.Number
-    new_tokens: gr.Number
-    batch: gr.Number
-    message: gr.HTML
 
 
 class Fields(NamedTuple):
@@ -64,6 +51,13 @@ class Fields(NamedTuple):
     batch: Any
 
 
+class AdviseControls(NamedTuple):
+    """What another page may set."""
+
+    fields: Fields
+    message: gr.HTML
+
+
 def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
     """Build the page inside the current tab."""
     fields = _question_rows(bench)
@@ -80,16 +74,7 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
     context = gr.context.Context.root_block
     assert context is not None
     context.load(safe(page.opened), None, [panel, message], **QUIET)
-    return AdviseControls(
-        fields.model,
-        fields.gpu,
-        fields.memory,
-        fields.prompt,
-        fields.prompt_tokens,
-        fields.new_tokens,
-        fields.batch,
-        message,
-    )
+    return AdviseControls(fields, message)
 
 
 def _question_rows(bench: Bench) -> Fields:
@@ -236,4 +221,4 @@ def _panel(courses: Courses, predictions: _Predictions) -> gr.HTML:
     def pull(question: Any) -> str:
         return answer(courses, predictions, question)
 
-    return component("advise", ADVISE_TEMPLATE, "advise", functions=[pull], plots=True, key_of_address="advice")
+    return component("advise", advise_template(), "advise", functions=[pull], plots=True, key_of_address="advice")

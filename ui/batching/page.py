@@ -45,25 +45,7 @@ FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
 GIVEN = "The requests of this run were given as a list, which is not shown again: paste it to run it once more."
 
 
-class BatchControls(NamedTuple):
-    """What another page may set and start. `fields`: the traffic's controls by name; the arms' have one control for
-    each of `batch_axes`."""
-
-    fields: dict[str, Any]
-    arm_a: list[gr.Dropdown]
-    arm_b: list[gr.Dropdown]
-    live: gr.HTML
-    run: gr.Button
-    stop: gr.Button
-
-    @property
-    def model(self) -> gr.Dropdown:
-        """Of both arms."""
-        model: gr.Dropdown = self.fields["model"]
-        return model
-
-
-def batching_page(bench: Bench) -> BatchControls:
+def batching_page(bench: Bench) -> "BatchingPage":
     """Build the page inside the current tab."""
     row, facts, machine = traffic_row(bench.offered, bench.limits.runs), first_facts(), hardware.detect()
     with gr.Row(elem_id="batch-arms", elem_classes=["td-arms"], equal_height=False):
@@ -73,16 +55,17 @@ def batching_page(bench: Bench) -> BatchControls:
     code = code_panels(ARMS, "batch-code", whole=False)
     fields = list(row.fields.values())
     parts = Parts("batching", fields, row.run, row.stop, row.summary, message, older, live, code)
-    _Page(bench, parts, row, arms)
-    return BatchControls(row.fields, arms[0].axes, arms[1].axes, live, row.run, row.stop)
+    return BatchingPage(bench, parts, row, arms)
 
 
-class _Page(RunPage):
-    """The handlers of the page."""
+class BatchingPage(RunPage):
+    """The handlers of the page. `row`: the controls of the traffic."""
+
+    arms: "list[BatchArm]"
 
     def __init__(self, bench: Bench, parts: Parts, row: TrafficRow, arms: "list[BatchArm]") -> None:
         super().__init__(bench, parts, arms, batch_axes())
-        self.row, self.arms = row, arms
+        self.row = row
         checked = [part for arm in arms for part in (arm.verdicts, *_leading(arm).values())]
         checked += [parts.message, row.summary.line, parts.stale, *parts.code.texts]
         self.wire(checked, [row.fields["trace"]], [row.run.click], [])
@@ -141,7 +124,7 @@ class _Page(RunPage):
         """The page was opened: show the run of `?run=`, else this visitor's newest if it has many requests, with its
         settings. A model that the address names stays."""
         address, run_id = read_address(request), request.query_params.get("run") or ""
-        model: Updates = {self.row.fields["model"]: address.model} if address.model else {}
+        model: Updates = {self.model: address.model} if address.model else {}
         run = wanted_run(self.bench, request)
         if run is None:
             missing = run_id and address.page == "batching" and self.find_run(run_id) is None
@@ -150,7 +133,12 @@ class _Page(RunPage):
         updates: Updates = {self.row.fields[name]: value for name, value in traffic_values(run.request).items()}
         if run.request.traffic.shape is None:
             updates[self.message] = GIVEN
-        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **updates, **self.arms_of(run)} | model
+        return {
+            self.live: run.id,
+            **self.buttons(buttons_of(run, request)),
+            **updates,
+            **self.arms_of(run.request),
+        } | model
 
 
 def wanted_run(bench: Bench, request: gr.Request) -> Run | None:

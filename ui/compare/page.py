@@ -42,7 +42,7 @@ from tokendyno.ui.compare.request import (
     within,
 )
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, Same, describe, fair_line, fair_value, verdict_box
-from tokendyno.ui.compare.work_row import WorkControls, WorkRow, work_row
+from tokendyno.ui.compare.work_row import WorkRow, work_row
 from tokendyno.ui.components.axis_values import all_known, edited
 from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.html import text_line
@@ -68,35 +68,7 @@ FIRST = {
 """By device: presets of the arms that a newcomer finds, which differ clearly there, and why they do."""
 
 
-class CompareControls(NamedTuple):
-    """What another page may set and start: `arm_a` and `arm_b` hold one control for each axis; `buttons` are Run and
-    Stop; `inputs` is all that is typed or chosen, `check_inputs` also the presets and the GPUs of the scripts;
-    `opened`: the event that fills them when the page is opened; `to_advise` leads to Advise."""
-
-    work: WorkControls
-    arm_a: list[gr.Dropdown]
-    arm_b: list[gr.Dropdown]
-    live: gr.HTML
-    buttons: list[gr.Button]
-    inputs: list[Any]
-    check_inputs: list[Any]
-    opened: Any
-    to_advise: gr.Button
-
-    @property
-    def model(self) -> gr.Dropdown:
-        """Of both arms."""
-        model: gr.Dropdown = self.work.model
-        return model
-
-    @property
-    def batch_size(self) -> gr.Number:
-        """Of both arms."""
-        batch_size: gr.Number = self.work.batch_size
-        return batch_size
-
-
-def compare_page(bench: Bench, courses: Courses) -> CompareControls:
+def compare_page(bench: Bench, courses: Courses) -> "ComparePage":
     """Build the page inside the current Blocks."""
     row = work_row(bench.offered, bench.limits.runs)
     with gr.Row(elem_id="arms", equal_height=False):
@@ -109,23 +81,13 @@ def compare_page(bench: Bench, courses: Courses) -> CompareControls:
     older, offered = stale_line("live", "stale"), palette_dialog(bench, facts)
     live, code = live_panel(bench, why), code_panels(ARMS)
     parts = Parts("compare", list(row.work), row.run, row.stop, row.will, message, older, live, code)
-    page = Handlers(bench, parts, row, arms, same, offered, courses)
     to_advise = gr.Button("Is there a better arm for this prompt? Advise", size="sm", elem_id="to-advise")
+    page = ComparePage(bench, parts, row, arms, same, offered, to_advise, courses)
     _wire(page, row)
-    return CompareControls(
-        row.work,
-        arms[0].axes,
-        arms[1].axes,
-        live,
-        page.run_and_stop,
-        page.inputs,
-        page.check_inputs,
-        page.opened,
-        to_advise,
-    )
+    return page
 
 
-def _wire(page: "Handlers", row: WorkRow) -> None:
+def _wire(page: "ComparePage", row: WorkRow) -> None:
     """The page's own events: presets, "A and one more", the palette, and "use the same"."""
     work, safe = page.work, shows_errors(page.message)
     settled = page.wire(page.checked, [work.prompt, work.system], [row.run.click, work.prompt.submit], page.checked)
@@ -217,14 +179,18 @@ def _blocked(facts: ModelFacts | None, machine: Machine, preset: ArmPreset) -> b
 # --- handlers ---------------------------------------------------------------------------------------------------------
 
 
-class Handlers(RunPage):
+class ComparePage(RunPage):
     """What is done when something on the page is changed or pressed.
 
-    facts    the line about the model
-    same     the line that says in what the arms differ
-    palette  the list of what can be added to an arm
-    checked  what `check` updates
+    work       controls of model and workload
+    facts      the line about the model
+    same       the line that says in what the arms differ
+    palette    the list of what can be added to an arm
+    to_advise  leads to Advise
+    checked    what `check` updates
     """
+
+    arms: list[ArmControls]
 
     def __init__(
         self,
@@ -234,11 +200,12 @@ class Handlers(RunPage):
         arms: list[ArmControls],
         same: gr.HTML,
         palette: gr.HTML,
+        to_advise: gr.Button,
         courses: Courses,
     ) -> None:
         super().__init__(bench, parts, arms, prompt_axes())
         self.check_inputs[len(self.inputs) : len(self.inputs)] = [arm.preset for arm in arms]
-        self.arms, self.work, self.facts = arms, row.work, row.facts
+        self.work, self.facts, self.to_advise = row.work, row.facts, to_advise
         self.same, self.palette, self.courses = same, palette, courses
         checked = [part for arm in arms for part in (arm.preset, arm.verdicts)]
         checked += [row.facts, parts.chips.line, same, parts.message, parts.stale, *parts.code.texts]
@@ -414,7 +381,7 @@ class Handlers(RunPage):
     def settings(self, run: Run) -> Updates:
         """Updates that show the settings of a run; choices that no longer exist are left alone."""
         updates = self.work.values(run.request) if run.request.quality is None else {}
-        updates |= {self.work.model: run.request.model} | self.arms_of(run)
+        updates |= {self.work.model: run.request.model} | self.arms_of(run.request)
         for arm, requested in zip(self.arms, run.request.arms, strict=False):
             if all_known(prompt_axes(), requested.choices):
                 updates[arm.preset] = requested.preset or CUSTOM

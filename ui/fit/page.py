@@ -17,7 +17,7 @@ from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.history.measured import measured
 from tokendyno.backend.models import catalogue
 from tokendyno.backend.redact import redact
-from tokendyno.ui.compare.page import CompareControls
+from tokendyno.ui.compare.page import ComparePage
 from tokendyno.ui.compare.request import choice_values
 from tokendyno.ui.components.counting import wire_counting
 from tokendyno.ui.components.events import FOCUS_RUN, QUIET, Settled
@@ -177,8 +177,9 @@ def split(bench: Bench, kind: str, model: object, gpus: object) -> Sharding:
     return sharding(bench.facts(f"random:{name.removeprefix('random:')}"), f"{kind}-{count}")
 
 
-def run_this(fit: FitControls, compare: CompareControls, pages: gr.Tabs) -> None:
+def run_this(fit: FitControls, compare: ComparePage, pages: gr.Tabs) -> None:
     """Connect "Run this": a row becomes arm B of the Compare page, with its model and batch size."""
+    arm_b = compare.arms[1].axes
 
     def take(event: gr.EventData, model: object, amounts: object) -> Updates:
         choices = read_taken(event)
@@ -189,11 +190,11 @@ def run_this(fit: FitControls, compare: CompareControls, pages: gr.Tabs) -> None
         return {
             pages: gr.Tabs(selected="compare"),
             compare.model: read_text("The model", model).strip(),
-            compare.batch_size: batch,
+            compare.work.batch_size: batch,
             fit.message: "",
-            **dict(zip(compare.arm_b, choice_values(choices), strict=True)),
+            **dict(zip(arm_b, choice_values(choices), strict=True)),
         }
 
-    outputs = [pages, compare.model, compare.batch_size, *compare.arm_b, fit.message]
+    outputs = [pages, compare.model, compare.work.batch_size, *arm_b, fit.message]
     taken = fit.result.take(shows_errors(fit.message)(take), [fit.model, fit.amounts], outputs, **QUIET)
     taken.success(None, None, None, js=FOCUS_RUN, **QUIET)

@@ -36,20 +36,20 @@ const addressOf = (page) => {
   }
   return here;
 };
-const touched = () => navigator.userActivation.hasBeenActive;  // else controls are being filled: it stays as it came
+// `push`: a view of its own, which Back leaves. Before anything is pressed, controls are being filled: it stays as it came.
+const write = (there, push) => {
+  if (!navigator.userActivation.hasBeenActive || there.href === location.href) return;
+  if (push) history.pushState(history.state, '', there.href); else history.replaceState(history.state, '', there.href);
+};
 
 const turnTo = (page) => {
   runs[current] = new URL(location.href).searchParams.get('run');
   const there = addressOf(page);
   there.searchParams.delete('run');
   if (runs[page]) there.searchParams.set('run', runs[page]);
-  if (touched() && there.href !== location.href) history.pushState(history.state, '', there.href);
+  write(there, true);
 };
-const amend = (page, push) => {
-  const there = addressOf(page);
-  if (push && touched() && there.href !== location.href) { history.pushState(history.state, '', there.href); return; }
-  if (touched() && there.href !== location.href) history.replaceState(history.state, '', there.href);
-};
+const amend = (page, push = false) => write(addressOf(page), push);
 
 // Values of the Fit page: its device where it is not this machine, its amounts where they are not the first ones.
 const worded = (names, values) => {

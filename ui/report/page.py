@@ -24,11 +24,10 @@ from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Columns, Run
 from tokendyno.backend.views import live
 from tokendyno.backend.views.share import code_file, command_of
-from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.live.sources import TEMPLATE, panel_settings
 from tokendyno.ui.sheets import SHEETS
-from tokendyno.ui.worth.sources import sweep_template, worth_template
+from tokendyno.ui.worth.sources import advise_template, sweep_template, worth_template
 
 FOLDER = Path(__file__).resolve().parent
 STYLES = (FOLDER / "report.css", *SHEETS, *(FOLDER.parent / page / "style.css" for page in ("worth", "advise")))
@@ -98,7 +97,7 @@ def course_report(course: AnyCourse) -> str:
         case Sweep():
             key, template, reply = "sweep", sweep_template(), msgspec.json.encode(sweep_view(course))
         case AdviceCourse():
-            key, template, reply = "advise", ADVISE_TEMPLATE, msgspec.json.encode(advice_view(course))
+            key, template, reply = "advise", advise_template(), msgspec.json.encode(advice_view(course))
     trials = course.journal.trials.values()
     facts = {
         "model": heading.model,

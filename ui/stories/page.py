@@ -26,14 +26,15 @@ from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.sentences import device_name, whole_note
 from tokendyno.backend.views.story_number import story_number
 from tokendyno.ui.batching import request as batch_request
-from tokendyno.ui.batching.page import BatchControls
+from tokendyno.ui.batching.page import BatchingPage
 from tokendyno.ui.batching.traffic_row import TTFT_LIMIT_S
-from tokendyno.ui.compare.page import CompareControls
-from tokendyno.ui.compare.request import choice_values, within
+from tokendyno.ui.compare.page import ComparePage
+from tokendyno.ui.compare.request import within
 from tokendyno.ui.components.events import FOCUS_RUN, QUIET
 from tokendyno.ui.components.html import component, text_line
 from tokendyno.ui.errors import Updates, read_event, shows_errors
-from tokendyno.ui.live.panel import RUN_ID, live_panel
+from tokendyno.ui.live.panel import live_panel
+from tokendyno.ui.run_page import RunPage
 from tokendyno.ui.visitor import BUSY, buttons_of, visitor_of
 
 _TEMPLATE = """
@@ -207,51 +208,29 @@ GOING_ON = (
 
 
 def run_here(
-    bench: Bench, controls: StoryControls, compare: CompareControls, batching: BatchControls, pages: gr.Tabs
+    bench: Bench, controls: StoryControls, compare: ComparePage, batching: BatchingPage, pages: gr.Tabs
 ) -> None:
     """Connect the button. What is refused is said beside it, and changes nothing on the other pages."""
 
-    def take(event: gr.EventData, request: gr.Request, *shown_runs: object) -> Updates:
+    def take(event: gr.EventData, request: gr.Request, *shown_ids: object) -> Updates:
         run_request = request_here(bench, story(read_event(event, Chosen, "This story").name))
-        page = "compare" if run_request.traffic is None else "batching"
-        run_id = shown_runs[page == "batching"]
-        run = bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
-        if buttons_of(run, request) == BUSY:
-            raise InputError(GOING_ON.format(page=page.capitalize()))
-        begun_id = bench.submit(run_request, visitor_of(request))
-        updates: Updates = {pages: gr.Tabs(selected=page), controls.message: ""}
-        target: CompareControls | BatchControls
-        if run_request.traffic is None:
-            updates |= compare.work.values(run_request)
-            target, values = compare, choice_values
-            *starting, stop = compare.buttons
+        many = run_request.traffic is not None
+        page: RunPage = batching if many else compare
+        if buttons_of(page.find_run(shown_ids[many]), request) == BUSY:
+            raise InputError(GOING_ON.format(page=page.parts.name.capitalize()))
+        run_id = bench.submit(run_request, visitor_of(request))
+        if many:
+            values = batch_request.traffic_values(run_request) | {"trace": ""}
+            updates: Updates = {batching.row.fields[name]: value for name, value in values.items()}
         else:
-            settings = batch_request.traffic_values(run_request) | {"trace": ""}
-            updates |= {batching.fields[name]: value for name, value in settings.items()}
-            target, values = batching, batch_request.choice_values
-            *starting, stop = batching.run, batching.stop
-        for axes, arm in zip((target.arm_a, target.arm_b), run_request.arms, strict=True):
-            updates |= dict(zip(axes, values(arm.choices), strict=True))
-        updates |= {button: gr.update(interactive=False) for button in starting}
-        return updates | {stop: gr.update(interactive=True), target.live: begun_id}
+            updates = compare.work.values(run_request)
+        updates |= page.arms_of(run_request) | page.buttons(BUSY)
+        return updates | {page.live: run_id, pages: gr.Tabs(selected=page.parts.name), controls.message: ""}
 
-    outputs = [
-        pages,
-        controls.message,
-        *compare.work,
-        *compare.arm_a,
-        *compare.arm_b,
-        compare.live,
-        *compare.buttons,
-        *batching.fields.values(),
-        *batching.arm_a,
-        *batching.arm_b,
-        batching.live,
-        batching.run,
-        batching.stop,
-    ]
-    shown_runs = [compare.live, batching.live]
-    taken = controls.view.take(shows_errors(controls.message)(take), shown_runs, outputs, **QUIET)
+    shown_ids = [compare.live, batching.live]
+    outputs = [pages, controls.message, *shown_ids]
+    outputs += [part for page in (compare, batching) for part in (*page.inputs, *page.run_and_stop)]
+    taken = controls.view.take(shows_errors(controls.message)(take), shown_ids, outputs, **QUIET)
     taken.success(None, None, None, js=FOCUS_RUN, **QUIET)
 
 

@@ -16,7 +16,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations import all_axes, titles_text
 from tokendyno.backend.redact import redact
-from tokendyno.ui.compare.page import CompareControls
+from tokendyno.ui.compare.page import ComparePage
 from tokendyno.ui.compare.request import ARMS, read_arms, read_request
 from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.html import component, text_line
@@ -28,19 +28,19 @@ TO_COMPARE = "() => { document.querySelector('#pages [data-tab-id=compare]').cli
 
 
 class Part(NamedTuple):
-    """The panel of ablations, or that of sweeps, and the sentence beside it about what was pressed there."""
+    """The panel of ablations, or that of sweeps, and the sentence above it about what was pressed there."""
 
-    panel: gr.HTML
     message: gr.HTML
+    panel: gr.HTML
 
 
-def worth_page(bench: Bench, courses: Courses, compare: CompareControls, opened: gr.Tab) -> None:
+def worth_page(bench: Bench, courses: Courses, compare: ComparePage, opened: gr.Tab) -> None:
     """Build the page inside the current tab."""
     with gr.Row():
         arms = text_line("worth-arms", classes="td-facts")
         change = gr.Button("Change the arms on Compare", size="sm", scale=0, min_width=220, elem_id="to-compare")
-    ablations = _part("worth", worth_panel, courses)
-    sweeps = _part("sweep", sweep_panel, courses)
+    ablations = Part(_message("worth"), worth_panel(courses))
+    sweeps = Part(_message("sweep"), sweep_panel(courses))
     page = _Handlers(bench, courses, ablations, sweeps, len(compare.work))
     change.click(None, None, None, js=TO_COMPARE, **QUIET)
     begins: tuple[Callable[..., Updates], ...] = (page.ablate, page.sweep)
@@ -60,9 +60,8 @@ def worth_page(bench: Bench, courses: Courses, compare: CompareControls, opened:
     )
 
 
-def _part(name: str, panel: Callable[[Courses], gr.HTML], courses: Courses) -> Part:
-    message = text_line(f"{name}-message", role="alert", classes="td-failure")
-    return Part(panel(courses), message)
+def _message(name: str) -> gr.HTML:
+    return text_line(f"{name}-message", role="alert", classes="td-failure")
 
 
 class _Handlers:

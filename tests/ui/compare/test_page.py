@@ -41,7 +41,7 @@ def attach(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., d
     store.close()
     bench = open_bench(history, None, LIMITS["local"], "subprocess")
     page = build(bench)
-    handlers = [event(page, "Handlers.attach", "live"), event(page, "_Page.attach", "batch-live")]
+    handlers = [event(page, "ComparePage.attach", "live"), event(page, "BatchingPage.attach", "batch-live")]
 
     def ask(**query: str) -> dict[str, Any]:
         request = SimpleNamespace(query_params=query, scope={KEY: LOCAL_USER})
