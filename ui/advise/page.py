@@ -2,14 +2,13 @@
 `tokendyno.backend.ablation.advise` finds it."""
 
 import secrets
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import gradio as gr
-import msgspec
 
 from tokendyno.backend.ablation.advise.result import AdviceDocument, predicted_document
 from tokendyno.backend.ablation.advise.space import Builder
-from tokendyno.backend.ablation.advise.view import advice_view, predicted_view
+from tokendyno.backend.ablation.advise.view import AdviceView, advice_view, predicted_view
 from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, read_budget
 from tokendyno.backend.ablation.courses import Courses, is_advice
 from tokendyno.backend.ablation.kinds import AdviceCourse
@@ -20,15 +19,15 @@ from tokendyno.backend.fit.device import THIS, elsewhere
 from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.quality.texts import LEAST_WORDS, YOURS, passages
 from tokendyno.ui.components.events import QUIET
-from tokendyno.ui.components.html import component, text_line
+from tokendyno.ui.components.html import text_line
 from tokendyno.ui.components.inputs import model_input, number_input, read_own_text, read_text, read_whole
-from tokendyno.ui.errors import Updates, refusal, shows_errors
-from tokendyno.ui.visitor import REFUSED, visitor_of
+from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.visitor import visitor_of
+from tokendyno.ui.worth.course import course_panel, wire_course
 from tokendyno.ui.worth.sources import advise_template
 
 BUDGETS = ("2m", "5m", "10m", "20m", "1h")
 PROMPT_TOKENS, NEW_TOKENS = 128, 64
-MISSING = "There is no such advice here."
 
 TO_WORTH = "() => { document.querySelector('#pages [data-tab-id=worth]').click(); return []; }"
 """Opens the page of ablations and sweeps, whose tab is not shown."""
@@ -67,13 +66,11 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
     gr.Button("What is each choice of the arms on Compare worth? Sweeps", size="sm", elem_id="to-worth").click(
         None, None, None, js=TO_WORTH, **QUIET
     )
-    page, safe = _Handlers(bench, courses, predictions, panel, message), shows_errors(message)
-    panel.begin(safe(page.begin), [*fields], [panel, message], **QUIET)
-    panel.halt(safe(page.stop), panel, [message], **QUIET)
-    panel.again(safe(page.go_on), panel, [panel, message], **QUIET)
+    page = _Handlers(bench, courses, predictions, panel, message)
+    wire_course(panel, message, courses, page.begin, [*fields])
     context = gr.context.Context.root_block
     assert context is not None
-    context.load(safe(page.opened), None, [panel, message], **QUIET)
+    context.load(shows_errors(message)(page.opened), None, [panel, message], **QUIET)
     return AdviseControls(fields, message)
 
 
@@ -154,16 +151,6 @@ class _Handlers:
         course = self.courses.begin_advice(question, budget_s, visitor_of(request), reading)
         return {self.panel: course.id, self.message: ""}
 
-    def stop(self, request: gr.Request, course_id: Any) -> Updates:
-        """Stop was pressed."""
-        stopped = isinstance(course_id, str) and self.courses.stop(course_id, visitor_of(request))
-        return {self.message: "" if stopped else REFUSED}
-
-    def go_on(self, request: gr.Request, course_id: Any) -> Updates:
-        """What was stopped goes on."""
-        course = self.courses.again(course_id if isinstance(course_id, str) else "", visitor_of(request))
-        return {self.panel: course.id, self.message: ""}
-
     def opened(self, request: gr.Request) -> Updates:
         """The advice of `?advice=`, else this visitor's newest."""
         trial = request.query_params.get("worth") or ""
@@ -195,30 +182,11 @@ class _Predictions:
         return self._documents.get(view_id)
 
 
-class Query(msgspec.Struct, forbid_unknown_fields=True):
-    """A pull: the id of advice."""
-
-    id: Annotated[str, msgspec.Meta(max_length=64)]
-
-
-def answer(courses: Courses, predictions: _Predictions, question: object) -> str:
-    """The JSON text for one pull. Nothing of `question` is trusted."""
-    try:
-        course_id = msgspec.convert(question, Query, strict=True).id
-        if (predicted := predictions.get(course_id)) is not None:
-            return msgspec.json.encode(predicted_view(course_id, predicted)).decode()
-        course = courses.get(course_id)
-    except msgspec.ValidationError as error:
-        return refusal(f"This pull cannot be read: {error}.")
-    except InputError as error:
-        return refusal(str(error))
-    if not isinstance(course, AdviceCourse):
-        return refusal(MISSING)
-    return msgspec.json.encode(advice_view(course)).decode()
-
-
 def _panel(courses: Courses, predictions: _Predictions) -> gr.HTML:
-    def pull(question: Any) -> str:
-        return answer(courses, predictions, question)
+    def view(course_id: str) -> AdviceView | None:
+        if (predicted := predictions.get(course_id)) is not None:
+            return predicted_view(course_id, predicted)
+        course = courses.get(course_id)
+        return advice_view(course) if isinstance(course, AdviceCourse) else None
 
-    return component("advise", advise_template(), "advise", functions=[pull], plots=True, key_of_address="advice")
+    return course_panel("advise", "advice", advise_template(), view, "There is no such advice here.")
