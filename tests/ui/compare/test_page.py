@@ -54,19 +54,21 @@ def attach(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., d
 
 def event(page: gr.Blocks, name: str, part: str) -> Any:
     """The event with that handler which reads or updates the component with that id."""
-    every = (one for one in page.fns.values() if getattr(inspect.unwrap(one.fn or id), "__qualname__", "") == name)
-    return next(one for one in every if part in {known.elem_id for known in (*one.inputs, *one.outputs)})
+    events = (
+        event for event in page.fns.values() if getattr(inspect.unwrap(event.fn or id), "__qualname__", "") == name
+    )
+    return next(event for event in events if part in {known.elem_id for known in (*event.inputs, *event.outputs)})
 
 
 def test_code_is_for_gpus_that_are_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "detect", lambda: CPU)
     bench = open_bench(None)
     page = build(bench)
-    asked = {"axis-a-attention": "flash_attention_2", "axis-a-dtype": "bfloat16", "prompt": "Hello"}
+    set_values = {"axis-a-attention": "flash_attention_2", "axis-a-dtype": "bfloat16", "prompt": "Hello"}
 
     def shown(more: dict[str, Any], page_of: str = "code") -> dict[str, Any]:
         check = event(page, "RunPage.check_on_change", f"{page_of}-gpu")
-        values = [(asked | more).get(part.elem_id, part.value) for part in check.inputs]
+        values = [(set_values | more).get(part.elem_id, part.value) for part in check.inputs]
         return {part.elem_id: update for part, update in check.fn(*values).items()}
 
     here, there = shown({}), shown({"code-gpu": "H100-SXM", "code-gpus": 2})
