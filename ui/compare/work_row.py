@@ -74,19 +74,7 @@ def work_row(offered: Sequence[CatalogueEntry], runs: bool) -> WorkRow:
         with gr.Row(elem_classes=["td-work"]):
             number("top_k", "Top k (0: all)", 0)
             number("top_p", "Top p (1: all)", 1)
-            fields["chat"] = gr.Checkbox(False, label="Chat template", elem_id="chat", min_width=140)
-            fields["system"] = _textbox(
-                "system", "", "System message (of a chat)", "Be concise.", most_lines=3, scale=4
-            )
-            efforts = [(effort, effort) for effort in EFFORTS] + [(f"thinking {state}", state) for state in THINKING]
-            fields["reasoning_effort"] = gr.Dropdown(
-                [("template default", ""), *efforts],
-                value="",
-                label="Reasoning effort",
-                min_width=120,
-                scale=1,
-                elem_id="reasoning-effort",
-            )
+            fields |= _chat_fields()
         fields["text"] = _textbox(
             "own-text",
             "",
@@ -101,6 +89,23 @@ def work_row(offered: Sequence[CatalogueEntry], runs: bool) -> WorkRow:
     filled = fills(preset, [work.prompt, work.max_new_tokens, work.prompt_tokens, work.ignore_eos], by_name)
     unfolds(more, "more")
     return WorkRow(work, run, stop, facts, will, filled)
+
+
+def _chat_fields() -> dict[str, Any]:
+    """Of a chat: whether it is one, its system message, how long the model reasons."""
+    fields: dict[str, Any] = {}
+    fields["chat"] = gr.Checkbox(False, label="Chat template", elem_id="chat", min_width=140)
+    fields["system"] = _textbox("system", "", "System message (of a chat)", "Be concise.", most_lines=3, scale=4)
+    efforts = [(effort, effort) for effort in EFFORTS] + [(f"thinking {state}", state) for state in THINKING]
+    fields["reasoning_effort"] = gr.Dropdown(
+        [("template default", ""), *efforts],
+        value="",
+        label="Reasoning effort",
+        min_width=120,
+        scale=1,
+        elem_id="reasoning-effort",
+    )
+    return fields
 
 
 def _textbox(elem_id: str, text: str, label: str, placeholder: str, most_lines: int, scale: int) -> gr.Textbox:
