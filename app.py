@@ -172,74 +172,74 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
     return options_of(parser.parse_args(arguments), env)
 
 
-def options_of(given: argparse.Namespace, env: Mapping[str, str]) -> Options:
+def options_of(args: argparse.Namespace, env: Mapping[str, str]) -> Options:
     """The options that a parser has read, checked."""
     space = bool(env.get("SPACE_ID"))
-    if not given.port.isascii() or not given.port.isdigit() or not 0 < int(given.port) < 65536:
-        refuse(f"Port {given.port!r} must be a number from 1 to 65535.")
-    given.host = given.host.removeprefix("[").removesuffix("]")  # an IPv6 address, as in a browser
-    models_dir = _folder("models", given.models_dir)
-    kernels_dir = _folder("kernels", given.kernels_dir)
-    auth, users = _login(given.auth), Path(given.users).expanduser()
-    mode, why = _mode(given, space, auth is not None or users.is_file())
+    if not args.port.isascii() or not args.port.isdigit() or not 0 < int(args.port) < 65536:
+        refuse(f"Port {args.port!r} must be a number from 1 to 65535.")
+    args.host = args.host.removeprefix("[").removesuffix("]")  # an IPv6 address, as in a browser
+    models_dir = _folder("models", args.models_dir)
+    kernels_dir = _folder("kernels", args.kernels_dir)
+    auth, users = _login(args.auth), Path(args.users).expanduser()
+    mode, why = _mode(args, space, auth is not None or users.is_file())
     try:
-        limits = limits_of(mode, _listed(given.models), _listed(given.allow_kernels))
+        limits = limits_of(mode, _listed(args.models), _listed(args.allow_kernels))
         if space:  # all visitors come through one proxy
             limits = replace(limits, address_connections=None, address_unread_bytes=None)
     except InputError as error:
         refuse(str(error))
-    if mode == "local" and (space or given.share or given.host not in LOOPBACK):
+    if mode == "local" and (space or args.share or args.host not in LOOPBACK):
         refuse(
             "Mode local lets everybody who reaches this machine do everything, so it serves loopback only. Use "
             "--mode team or --mode public, or leave out --host and --share."
         )
     if not limits.kernel_folder and kernels_dir is not None:
         refuse(f"Mode {mode} loads no folder of kernels. Leave out --kernels-dir and unset TOKENDYNO_KERNELS.")
-    if given.mcp and mode in ("public", "show"):
+    if args.mcp and mode in ("public", "show"):
         refuse(
             f"MCP clients keep no cookie, by which mode {mode} tells visitors apart. Leave out --mcp, or use --mode "
             "local or --mode team."
         )
-    if given.mcp and importlib.util.find_spec("mcp") is None:
+    if args.mcp and importlib.util.find_spec("mcp") is None:
         refuse(
             '--mcp needs Gradio\'s extra in an environment of its own: pip install "gradio[mcp]>=6.31,<7". See '
             "docs/hosting.md."
         )
-    hosts = (*_listed(given.allow_host), *filter(None, [env.get("SPACE_HOST")]), *([".gradio.live"] * given.share))
-    history = Path(given.history).expanduser()
+    hosts = (*_listed(args.allow_host), *filter(None, [env.get("SPACE_HOST")]), *([".gradio.live"] * args.share))
+    history = Path(args.history).expanduser()
     return Options(
         limits,
         why,
-        given.host,
-        int(given.port),
+        args.host,
+        int(args.port),
         auth,
         users,
         hosts,
-        given.share,
+        args.share,
         space,
         models_dir,
         history,
         kernels_dir,
-        given.mcp,
+        args.mcp,
     )
 
 
-def _folder(what: str, given: str | None) -> Path | None:
+def _folder(what: str, path: str | None) -> Path | None:
     """The folder that --models-dir or --kernels-dir names, which must exist; None without one."""
-    folder = Path(given).expanduser() if given else None
+    folder = Path(path).expanduser() if path else None
     if folder is not None and not folder.is_dir():
         refuse(f"The {what} folder {str(folder)!r} does not exist. Create it, or omit --{what}-dir.")
     return folder
 
 
-def _mode(given: argparse.Namespace, space: bool, accounts: bool) -> tuple[str, str]:
+def _mode(args: argparse.Namespace, space: bool, accounts: bool) -> tuple[str, str]:
     """The mode, and why it is that one where it was not asked for."""
-    if given.mode:
-        return str(given.mode), ""
+    if args.mode:
+        return str(args.mode), ""
     if space:
         return "public", "this is a Space"
-    if given.share or given.host not in LOOPBACK:
-        where = "--share was given" if given.share else f"others can reach {given.host}"
+    if args.share or args.host not in LOOPBACK:
+        where = "--share was given" if args.share else f"others can reach {args.host}"
         return ("team", f"{where}, and there are users") if accounts else ("public", where)
     return "local", ""
 
@@ -263,18 +263,18 @@ def _login(text: str | None) -> tuple[str, str] | None:
 
 def withhold(limits: Limits, env: MutableMapping[str, str]) -> list[str]:
     """Take from the environment what visitors must not use, before huggingface_hub reads it; returns what was taken."""
-    taken = []
+    names = []
     if not limits.owner_token:
-        taken += ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"]
+        names += ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"]
     if not limits.kernel_folder:
-        taken += ["LOCAL_KERNELS", "TOKENDYNO_KERNELS"]
-    found = [name for name in taken if env.pop(name, None)]
+        names += ["LOCAL_KERNELS", "TOKENDYNO_KERNELS"]
+    withheld = [name for name in names if env.pop(name, None)]
     if not limits.owner_token:
         env.update({"HF_HUB_DISABLE_IMPLICIT_TOKEN": "1", "HF_TOKEN_PATH": os.devnull})
     env.pop(ALLOWED_KERNELS, None)
     if not limits.hub_kernels:
         env[ALLOWED_KERNELS] = ",".join(limits.kernels)
-    return found
+    return withheld
 
 
 def check_port(host: str, port: int) -> None:
@@ -298,23 +298,23 @@ def in_address(host: str) -> str:
 def own_gradio_folder(env: MutableMapping[str, str]) -> None:
     """Give Gradio a folder of this process's own, which is removed at its end, unless the environment names one: the
     one in /tmp that it would use belongs to whoever started a Gradio app on this machine first."""
-    named, opened = env.get(GRADIO_FOLDER), ExitStack()
+    path, stack = env.get(GRADIO_FOLDER), ExitStack()
     try:
-        if named:
-            Path(named).mkdir(parents=True, exist_ok=True)
+        if path:
+            Path(path).mkdir(parents=True, exist_ok=True)
             return
-        env[GRADIO_FOLDER] = str(opened.enter_context(own_folder("tokendyno-page-")))
+        env[GRADIO_FOLDER] = str(stack.enter_context(own_folder("tokendyno-page-")))
     except OSError as error:
-        what = f"{GRADIO_FOLDER}, {named}," if named else "temporary files"
-        advice = "Name another, or unset it." if named else "Set TMPDIR to one that can."
+        what = f"{GRADIO_FOLDER}, {path}," if path else "temporary files"
+        advice = "Name another, or unset it." if path else "Set TMPDIR to one that can."
         refuse(f"The folder of {what} cannot be written ({error.strerror}). {advice}")
-    atexit.register(opened.close)
+    atexit.register(stack.close)
 
 
 def ask_itself_directly(env: MutableMapping[str, str], host: str) -> None:
     """Leave the page out of what goes through a proxy: Gradio asks it whether it has started."""
-    given = env.get("no_proxy") or env.get("NO_PROXY") or ""
-    env["no_proxy"] = env["NO_PROXY"] = ",".join(filter(None, [given, "localhost", "127.0.0.1", host]))
+    excluded = env.get("no_proxy") or env.get("NO_PROXY") or ""
+    env["no_proxy"] = env["NO_PROXY"] = ",".join(filter(None, [excluded, "localhost", "127.0.0.1", host]))
 
 
 def end_on_signals(ended: threading.Event) -> None:
@@ -367,8 +367,8 @@ def serve(options: Options, show: Callable[[str], object] = lambda address: None
         bench, demo = launch(options, withheld)
     try:
         bench.start(measure_when_idle=options.limits.runs and os.environ.get("TOKENDYNO_IDLE_MEASURE", "") != "off")
-        shown = ANY_ADDRESS.get(options.host, options.host)
-        address = f"http://{in_address(shown)}:{options.port}"
+        host = ANY_ADDRESS.get(options.host, options.host)
+        address = f"http://{in_address(host)}:{options.port}"
         print(f"tokendyno is ready at {address}", flush=True)
         if demo.share_url:
             print(f"public link: {demo.share_url}", flush=True)

@@ -12,9 +12,7 @@ from tokendyno.backend.config import MAX_BATCH_SIZE
 from tokendyno.ui.components.html import component
 
 PAGES = ("compare", "advise", "batching", "fit", "stories", "history", "claims", "worth")
-
-MODEL_PAGES = PAGES[:4]
-"""Pages with a model of their own; the others leave it as it is."""
+"""The first four have a model of their own; the others leave it as it is."""
 
 MAX_TEXT = 300
 MAX_NUMBER = 1 << 40
@@ -34,30 +32,30 @@ class Address(msgspec.Struct, frozen=True):
 
 def read_address(request: gr.Request) -> Address:
     """The address of a visit."""
-    asked = request.query_params
-    page = (asked.get("view") or "").casefold()
+    query = request.query_params
+    page = (query.get("view") or "").casefold()
     return Address(
         page if page in PAGES else "",
-        (asked.get("model") or "")[:MAX_TEXT],
-        (asked.get("gpu") or "")[:MAX_TEXT],
-        _whole(asked.get("gpus"), MAX_NUMBER),
-        _whole(asked.get("context"), MAX_NUMBER),
-        _whole(asked.get("batch"), MAX_BATCH_SIZE),
-        (asked.get("story") or "")[:MAX_TEXT],
+        (query.get("model") or "")[:MAX_TEXT],
+        (query.get("gpu") or "")[:MAX_TEXT],
+        _whole(query.get("gpus"), MAX_NUMBER),
+        _whole(query.get("context"), MAX_NUMBER),
+        _whole(query.get("batch"), MAX_BATCH_SIZE),
+        (query.get("story") or "")[:MAX_TEXT],
     )
 
 
 def asks_for_model(request: gr.Request, page: str) -> bool:
     """Whether an address opens this page with a model, and says nothing of a run."""
-    asked = read_address(request)
-    return bool(asked.model) and asked.page in ("", page) and not request.query_params.get("run")
+    address = read_address(request)
+    return bool(address.model) and address.page in ("", page) and not request.query_params.get("run")
 
 
-def _whole(text: str | None, most: int) -> int | None:
-    """A positive whole number of at most `most`."""
+def _whole(text: str | None, largest: int) -> int | None:
+    """A positive whole number of at most `largest`."""
     if not text or len(text) > 15 or not text.isascii() or not text.isdigit():
         return None
-    return int(text) if 0 < int(text) <= most else None
+    return int(text) if 0 < int(text) <= largest else None
 
 
 def address_bar() -> gr.HTML:

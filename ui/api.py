@@ -17,11 +17,11 @@ from gradio.events import api as api_event
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.bundles import written_arm
 from tokendyno.backend.arms.presets import arm_presets, prompts
-from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, ArmRequest, Request, Workload
+from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, Request, Workload
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.fit import table as fit_table
 from tokendyno.backend.fit.device import device_of
+from tokendyno.backend.fit.table import fit_facts
 from tokendyno.backend.fit.view import answer_view
 from tokendyno.backend.models import DEFAULT_MODEL, download_bytes
 from tokendyno.backend.optimizations import all_axes
@@ -51,9 +51,9 @@ def sentences(endpoint: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coro
     """Decorator: an InputError reaches the caller as its sentence, any other error as a general one."""
 
     @functools.wraps(endpoint)
-    async def safe(*args: P.args, **more: P.kwargs) -> T:
+    async def safe(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return await endpoint(*args, **more)
+            return await endpoint(*args, **kwargs)
         except InputError as error:
             raise gr.Error(redact(str(error)), print_exception=False) from None
         except Exception:
@@ -67,10 +67,12 @@ def endpoints(bench: Bench, queued: bool = True) -> None:
     """Add the endpoints to the current Blocks; `queued`: through Gradio's queue, which MCP calls cannot take."""
     api = Api(bench)
     for endpoint in (api.check, api.run, api.status, api.result, api.stop, api.fit):
-        said = " ".join((endpoint.__doc__ or "").split())
+        description = " ".join((endpoint.__doc__ or "").split())
         if endpoint in (api.check, api.run):
-            said = f"{said} {how_arms_are_written()}"
-        api_event(endpoint, api_name=endpoint.__name__, api_description=said, concurrency_limit=None, queue=queued)
+            description = f"{description} {how_arms_are_written()}"
+        api_event(
+            endpoint, api_name=endpoint.__name__, api_description=description, concurrency_limit=None, queue=queued
+        )
 
 
 def how_arms_are_written() -> str:
@@ -86,12 +88,13 @@ def how_arms_are_written() -> str:
 
 def answer_json(server: "GradioMCPServer") -> None:
     """Let the tools answer JSON: Gradio would write a dict as Python does, which other languages cannot read."""
-    plain = server.postprocess_output_data
+    postprocess = server.postprocess_output_data
 
-    def postprocess(data: Any, root_url: str) -> Any:
-        return plain([one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in data], root_url)
+    def postprocess_json(data: Any, root_url: str) -> Any:
+        texts = [value if isinstance(value, str) else msgspec.json.encode(value).decode() for value in data]
+        return postprocess(texts, root_url)
 
-    server.postprocess_output_data = postprocess  # type: ignore[method-assign]
+    server.postprocess_output_data = postprocess_json  # type: ignore[method-assign]
 
 
 class Api:
@@ -115,15 +118,15 @@ class Api:
             prompt=prompt, prompt_tokens=prompt_tokens, max_new_tokens=max_new_tokens, batch_size=batch_size
         )
 
-        def checked() -> dict[str, Any]:
+        def check_arm() -> dict[str, Any]:
             request = self._request(model, {"A": arm}, work)
             facts = self._bench.facts(request.model)
-            lacking = self._bench.obstacle(facts)
-            found = self._bench.check(request)["A"].refused(lacking)
-            size = 0 if lacking else download_bytes(facts.source)
-            return _plain(check_document(request, facts, found, self._bench.machine(), size))
+            obstacle = self._bench.obstacle(facts)
+            checked = self._bench.check(request)["A"].refused(obstacle)
+            size = 0 if obstacle else download_bytes(facts.source)
+            return _as_dict(check_document(request, facts, checked, self._bench.machine(), size))
 
-        return await asyncio.to_thread(checked)
+        return await asyncio.to_thread(check_arm)
 
     @sentences
     async def run(
@@ -167,41 +170,41 @@ class Api:
         arms = {"A": a} if b is None else {"A": a, "B": b}
         visitor = visitor_of(request)
 
-        def submitted() -> str:
-            asked = msgspec.structs.replace(self._request(model, arms, work), until_s=until_s)
-            return self._bench.submit(within(asked, self._bench.limits) if until_s else asked, visitor)
+        def submit() -> str:
+            run_request = msgspec.structs.replace(self._request(model, arms, work), until_s=until_s)
+            return self._bench.submit(within(run_request, self._bench.limits) if until_s else run_request, visitor)
 
-        return await asyncio.to_thread(submitted)
+        return await asyncio.to_thread(submit)
 
     @sentences
     async def status(self, run: str) -> dict[str, Any]:
         """How far a run has come: `status`, `message`, `queue` (null once it has begun) and `tokens` of each arm."""
-        found = await self._find(run)
-        place = self._bench.place(found.id)
+        found_run = await self._find(run)
+        place = self._bench.place(found_run.id)
         return {
-            "run": found.id,
-            "status": found.status,
-            "message": found.message,
-            "ended": found.ended,
+            "run": found_run.id,
+            "status": found_run.status,
+            "message": found_run.message,
+            "ended": found_run.ended,
             "queue": {"ahead": place.ahead, "wait_s": place.wait_s} if place else None,
-            "tokens": {name: len(arm.t_s) for name, arm in found.arms.items()},
+            "tokens": {name: len(arm.t_s) for name, arm in found_run.arms.items()},
         }
 
     @sentences
     async def result(self, run: str, wait_s: float = 0.0) -> dict[str, Any]:
         """The document of a run as it is after at most `wait_s` seconds (60 at most), or as soon as it has ended."""
-        found = await self._find(run)
+        found_run = await self._find(run)
         wait_s = read_number("wait_s", wait_s)
         deadline_s = time.monotonic() + min(max(wait_s, 0.0), MAX_WAIT_S)
-        while not found.ended and time.monotonic() < deadline_s:
+        while not found_run.ended and time.monotonic() < deadline_s:
             await asyncio.sleep(LOOK_EVERY_S)
-        return await asyncio.to_thread(lambda: _plain(document_of(found, self._bench.runs.reading)))
+        return await asyncio.to_thread(lambda: _as_dict(document_of(found_run, self._bench.runs.reading)))
 
     @sentences
     async def stop(self, request: gr.Request, run: str) -> bool:
         """Stop a run of one's own."""
-        found, visitor = await self._find(run), visitor_of(request)
-        if not await asyncio.to_thread(self._bench.cancel, found.id, visitor):
+        found_run, visitor = await self._find(run), visitor_of(request)
+        if not await asyncio.to_thread(self._bench.cancel, found_run.id, visitor):
             raise InputError(REFUSED)
         return True
 
@@ -217,36 +220,34 @@ class Api:
     ) -> dict[str, Any]:
         """The smallest arrangement that fits on a GPU, and all quantizations and caches: a GPU of the catalogue, one of
         that size, or this machine."""
-        numbers = [None if context is None else read_whole("context", context), read_whole("batch", batch)]
+        tokens = None if context is None else read_whole("context", context)
+        sequences, count = read_whole("batch", batch), read_whole("gpus", gpus)
 
-        def found() -> dict[str, Any]:
+        def fit_table() -> dict[str, Any]:
             facts = self._bench.facts(read_text("model", model).strip())
             names = [None if name is None else read_text(what, name) for what, name in (("gpu", gpu), ("vram", vram))]
-            device = device_of(hardware.detect(), *names)
-            table = fit_table.fit(
-                facts.model, device, numbers[0], numbers[1] or 1, self._bench.models_dir, gpus=read_whole("gpus", gpus)
-            )
+            table = fit_facts(facts, device_of(hardware.detect(), *names), tokens, sequences, count)
             return dict(msgspec.to_builtins(table.as_json() | {"answer": answer_view(table)}))
 
-        return await asyncio.to_thread(found)
+        return await asyncio.to_thread(fit_table)
 
     def _request(self, model: object, arms: dict[str, str], work: Workload) -> Request:
         name = read_text("model", model).strip()
-        asked: list[ArmRequest] = [
+        requested = [
             written_arm(arm, read_text(f"arm {arm}", text), name, work, lambda: self._bench.facts(name))
             for arm, text in arms.items()
         ]
-        return Request(name, asked, work)
+        return Request(name, requested, work)
 
     async def _find(self, run_id: object) -> Run:
         """A run by its id; one that is no longer in memory is read from the disk."""
-        found = await asyncio.to_thread(self._bench.runs.get, read_text("run", run_id))
-        if found is None:
+        run = await asyncio.to_thread(self._bench.runs.get, read_text("run", run_id))
+        if run is None:
             raise InputError(NO_RUN)
-        return found
+        return run
 
 
-_READ: dict[str, Callable[[str, object], Any]] = {
+_READERS: dict[str, Callable[[str, object], Any]] = {
     **dict.fromkeys(("prompt_tokens", "max_new_tokens", "batch_size", "seed", "repeats", "top_k"), read_whole),
     **dict.fromkeys(("temperature", "top_p"), read_number),
     **dict.fromkeys(("prompt", "system", "reasoning_effort"), read_text),
@@ -254,13 +255,13 @@ _READ: dict[str, Callable[[str, object], Any]] = {
 }
 
 
-def _workload(**given: object) -> Workload:
+def _workload(**values: object) -> Workload:
     """What is to be generated. Without a prompt and a length the first of presets/prompts.toml, as everywhere."""
-    read = {name: _READ[name](name, value) for name, value in given.items()}
-    if not read["prompt"] and not read["prompt_tokens"]:
-        read["prompt"] = prompts()[0].text
-    return Workload(**read)
+    fields = {name: _READERS[name](name, value) for name, value in values.items()}
+    if not fields["prompt"] and not fields["prompt_tokens"]:
+        fields["prompt"] = prompts()[0].text
+    return Workload(**fields)
 
 
-def _plain(found: msgspec.Struct) -> dict[str, Any]:
-    return dict(msgspec.to_builtins(found))
+def _as_dict(document: msgspec.Struct) -> dict[str, Any]:
+    return dict(msgspec.to_builtins(document))

@@ -22,8 +22,8 @@ class Compressed(GZipMiddleware):
         super().__init__(app, FROM_BYTES, GZIP_LEVEL)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        taken = Headers(scope=scope).get("accept-encoding", "") if scope["type"] == "http" else ""
-        if "br" in {one.partition(";")[0].strip() for one in taken.split(",")}:
+        accepted = Headers(scope=scope).get("accept-encoding", "") if scope["type"] == "http" else ""
+        if "br" in {coding.partition(";")[0].strip() for coding in accepted.split(",")}:
             await _BrotliResponder(self.app, FROM_BYTES)(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)

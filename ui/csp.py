@@ -21,7 +21,7 @@ HEAD = b"<head>"
 POLICY = "content-security-policy"
 
 FIRST = Path(__file__).resolve().parent / "bundle" / "frames.js"
-"""What has to run before Gradio's own scripts, which keep the functions that they find."""
+"""Runs before Gradio's own scripts, which keep the functions that they find."""
 
 SPACES = "https://huggingface.co https://*.huggingface.co https://*.hf.space"
 """Whose pages show a Space in a frame."""
@@ -50,7 +50,7 @@ def policy(nonce: str = "", framed: bool = False) -> str:
 
 class PolicyMiddleware:
     """Adds the headers to every response, and to an HTML page its first script and the nonce of each script. An HTML
-    page is held back until it is whole; everything else passes as it comes. `finish`: makes changes to it before."""
+    page is held back until it is complete, and `finish` changes it first; everything else passes as it comes."""
 
     def __init__(
         self, app: ASGIApp, framed: bool = False, finish: Callable[[Scope, bytes], bytes] | None = None
@@ -72,19 +72,19 @@ class PolicyMiddleware:
                 headers["x-content-type-options"], headers["referrer-policy"] = "nosniff", "same-origin"
                 if POLICY not in headers:
                     headers[POLICY] = policy(framed=self._framed)
-                    saved = "content-disposition" in headers  # a report, which no browser shows under this address
-                    if headers.get("content-type", "").startswith("text/html") and not saved:
+                    attached = "content-disposition" in headers  # a report, which no browser shows under this address
+                    if headers.get("content-type", "").startswith("text/html") and not attached:
                         page = message
                         return
             elif page is not None:
                 parts.append(message.get("body", b""))
                 if message.get("more_body", False):
                     return
-                nonce, whole, headers = secrets.token_urlsafe(16), b"".join(parts), MutableHeaders(scope=page)
+                nonce, html, headers = secrets.token_urlsafe(16), b"".join(parts), MutableHeaders(scope=page)
                 if self._finish is not None:
-                    whole = await asyncio.to_thread(self._finish, scope, whole)
-                whole = whole.replace(HEAD, self._head, 1)
-                message["body"] = whole.replace(SCRIPT, SCRIPT + f' nonce="{nonce}"'.encode())
+                    html = await asyncio.to_thread(self._finish, scope, html)
+                html = html.replace(HEAD, self._head, 1)
+                message["body"] = html.replace(SCRIPT, SCRIPT + f' nonce="{nonce}"'.encode())
                 headers[POLICY] = policy(nonce, self._framed)
                 del headers["content-length"]
                 if scope["method"] != "HEAD":

@@ -57,8 +57,6 @@ def shows_errors(message: gr.HTML) -> Callable[[Callable[..., Updates]], Callabl
                 return handler(*args) or {message: gr.skip()}
             except InputError as error:
                 return {message: redact(str(error))}
-            except gr.Error:
-                raise
             except Exception:
                 log_unexpected(log, "a page event failed")
                 return {message: UNEXPECTED}

@@ -15,7 +15,7 @@ def latency(arms: Mapping[str, Sequence[float]], title: str) -> go.Figure:
         first = 1 if len(steps_s) > 1 else 0
         figure.add_scatter(
             x=list(range(first, len(steps_s))),
-            y=[1e3 * one for one in steps_s[first:]],
+            y=[1e3 * step_s for step_s in steps_s[first:]],
             name=name,
             line={"color": COLORS[place % len(COLORS)], "dash": DASHES[place % len(DASHES)]},
         )
@@ -34,11 +34,11 @@ def intervals(
 ) -> go.Figure:
     """A point for each name, with its interval where one is known."""
     figure = _figure(title, "", "ms")
-    above = [1e3 * (high - one) if high is not None else 0 for one, (_, high) in zip(seconds, ends, strict=True)]
-    below = [1e3 * (one - low) if low is not None else 0 for one, (low, _) in zip(seconds, ends, strict=True)]
+    above = [1e3 * (high - mid) if high is not None else 0 for mid, (_, high) in zip(seconds, ends, strict=True)]
+    below = [1e3 * (mid - low) if low is not None else 0 for mid, (low, _) in zip(seconds, ends, strict=True)]
     figure.add_scatter(
         x=list(names),
-        y=[1e3 * one for one in seconds],
+        y=[1e3 * value_s for value_s in seconds],
         mode="markers",
         marker={"color": COLORS[0], "size": 9},
         error_y={"type": "data", "array": above, "arrayminus": below, "symmetric": False},

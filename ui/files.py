@@ -67,25 +67,25 @@ class Files:
                     raise HTTPException(403, NOT_HERE)
                 body = await request.body()
                 async with self._turns:
-                    return JSONResponse({"run": await asyncio.to_thread(self._take_in, body, visitor)})
-            found = SAVED.fullmatch(request.scope["path"])
-            assert found is not None
-            run_id, kind = found.groups()
+                    return JSONResponse({"run": await asyncio.to_thread(self._import, body, visitor)})
+            match = SAVED.fullmatch(request.scope["path"])
+            assert match is not None
+            run_id, kind = match.groups()
             async with self._turns:
-                data = await asyncio.to_thread(self._saved, run_id, kind)
+                data = await asyncio.to_thread(self._export, run_id, kind)
         except InputError as error:
             raise HTTPException(400, str(error)) from error
-        shown = "inline" if kind == "png" else "attachment"  # else it could be a page of this server
-        name = f'{shown}; filename="tokendyno-{run_id}.{kind}"'
-        return Response(data, headers={"content-disposition": name}, media_type=KINDS[kind])
+        where = "inline" if kind == "png" else "attachment"  # else it could be a page of this server
+        disposition = f'{where}; filename="tokendyno-{run_id}.{kind}"'
+        return Response(data, headers={"content-disposition": disposition}, media_type=KINDS[kind])
 
-    def _take_in(self, data: bytes, visitor: Visitor) -> str:
+    def _import(self, data: bytes, visitor: Visitor) -> str:
         run_id = import_records(unpack(data), self._bench.store, visitor.owner)
         if trouble := self._bench.store.trouble:
             raise InputError(trouble)
         return run_id
 
-    def _saved(self, run_id: str, kind: str) -> bytes:
+    def _export(self, run_id: str, kind: str) -> bytes:
         run = self._bench.runs.get(run_id)
         if run is None:
             raise HTTPException(404, NO_FILE)

@@ -2,6 +2,7 @@
 seen."""
 
 import html
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,12 +23,12 @@ from tokendyno.backend.fit.device import THIS
 from tokendyno.backend.recordings.recorded_runs import shipped_id
 from tokendyno.backend.stories import first_story, stories
 from tokendyno.backend.views.share import shared
-from tokendyno.ui.address import MODEL_PAGES, address_bar, enter, read_address, tell
+from tokendyno.ui.address import PAGES, address_bar, enter, read_address, tell
 from tokendyno.ui.advise.arrive import advise_on_compare, advise_on_fit
-from tokendyno.ui.advise.page import advise_page
+from tokendyno.ui.advise.page import AdviseControls, advise_page
 from tokendyno.ui.api import endpoints
 from tokendyno.ui.batching.page import batching_page, wanted_run
-from tokendyno.ui.claims.page import claims_page
+from tokendyno.ui.claims.page import ClaimsControls, claims_page
 from tokendyno.ui.compare.page import compare_page
 from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.html import text_line
@@ -39,7 +40,7 @@ from tokendyno.ui.fit.request import write_amounts
 from tokendyno.ui.history.page import history_page
 from tokendyno.ui.live.panel import RUN_ID
 from tokendyno.ui.picture import HEIGHT, WIDTH
-from tokendyno.ui.stories.page import run_here, stories_page
+from tokendyno.ui.stories.page import StoryControls, run_here, stories_page
 from tokendyno.ui.visitor import visitor_of
 from tokendyno.ui.worth.page import worth_page
 
@@ -49,13 +50,9 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
     demo: gr.Blocks
     with gr.Blocks(title="tokendyno", fill_width=True, analytics_enabled=False, elem_id="tokendyno") as demo:
         endpoints(bench, queued=not mcp)  # first, since Gradio gives a name to whoever takes it first
-        with gr.Row(elem_id="masthead"):
-            brand = "<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>"
-            gr.HTML(brand, elem_id="brand", js_on_load=bundle("page"))
-            text_line("device", machine_line(hardware.detect()), classes="td-device")
-            if logins:
-                _account(demo)
+        _masthead(demo, logins)
         startup = text_line("startup", " ".join(bench.messages), role="status", classes="td-startup")
+        demo.load(lambda: " ".join(bench.messages), None, startup, **QUIET)
         address, courses = address_bar(), Courses(bench)
         with gr.Tabs(elem_id="pages", selected="compare") as pages:
             with gr.Tab("Stories", id="stories") as stories_tab:
@@ -77,58 +74,87 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
                 worth_page(bench, courses, compare, worth_tab)
 
         tabs = [compare_tab, advise_tab, batching_tab, fit_tab, stories_tab, history_tab, claims_tab, worth_tab]
-        _tell_address(tabs, [compare.model, advise.model, batching.model, fit.model])
-        asked = [fit.gpu, fit.gpus, fit.amounts]
-        told = tell("fit", "gpu", "gpus", "amounts")
-        gr.on([fit.gpu.change, fit.gpus.change, fit.amounts.input], None, asked, None, js=told, **QUIET)
+        _tell_address(tabs, [compare.model, advise.fields.model, batching.model, fit.model], fit)
         run_this(fit, compare, pages)
         advise_on_fit(fit, advise, pages)
         advise_on_compare(compare, advise, pages)
         run_here(bench, story, compare, batching, pages)
-
-        def expect(first: object) -> None:
-            if first:  # "" until `opened` has answered: the browser also tells which tab is selected at first
-                bench.expect_run()
-
-        gr.on(
-            [tab.select for tab in (compare_tab, advise_tab, batching_tab, worth_tab)], expect, address, None, **QUIET
-        )
-
-        def opened(request: gr.Request) -> Updates:
-            asked = read_address(request)
-            page = opening_page(bench, request)
-            if page != "stories":
-                bench.expect_run()
-            updates: Updates = {address: page}  # `index_page` has opened its tab; whoever was faster has another by now
-            updates |= claims.show() if page == "claims" else {}
-            return updates | story.open(asked.story) | _fit_values(fit, request)
-
-        demo.load(lambda: " ".join(bench.messages), None, startup, **QUIET)
-
-        def first_fit(request: gr.Request, page: object, *values: Any) -> Updates:
-            return fit.show(request, *values) if page == "fit" else {fit.message: gr.skip()}
-
-        shown = [address, story.view, story.panel, claims.message, claims.result]
-        loaded = demo.load(opened, None, [*shown, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET)
-        loaded.then(first_fit, [address, fit.model, fit.gpu, fit.amounts, fit.gpus], fit.outputs, **QUIET)
+        _expect_runs(bench, [compare_tab, advise_tab, batching_tab, worth_tab], address)
+        _open_visit(bench, demo, address, story, advise, fit, claims)
     return demo
 
 
-def _tell_address(tabs: Sequence[gr.Tab], models: Sequence[gr.Dropdown]) -> None:
-    """The address names the page, and the model that is chosen there, which goes along to the next page that has one.
-    `tabs`: those with a model first, in the order of `models`."""
-    every = list(models)
-    for page, tab in zip((*MODEL_PAGES, "stories", "history", "claims", "worth"), tabs, strict=True):
-        here = every[MODEL_PAGES.index(page)] if page in MODEL_PAGES else None
-        tab.select(None, every, [here] if here else None, js=enter(page), **QUIET)
+def _masthead(demo: gr.Blocks, logins: bool) -> None:
+    """Name and machine, and with `logins` who is logged in, with the link to the button that ends the login."""
+    with gr.Row(elem_id="masthead"):
+        brand = "<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>"
+        gr.HTML(brand, elem_id="brand", js_on_load=bundle("page"))
+        text_line("device", machine_line(hardware.detect()), classes="td-device")
+        if logins:
+            account = text_line("account", classes="td-account")
+            gr.HTML('<a href="logout">Log out</a>', elem_id="logout", elem_classes=["td-account"])
+
+            def user_name(request: gr.Request) -> str:
+                return visitor_of(request).name
+
+            demo.load(user_name, None, account, **QUIET)
+
+
+def _tell_address(tabs: Sequence[gr.Tab], models: Sequence[gr.Dropdown], fit: FitControls) -> None:
+    """The address names the page, and the model that is chosen there, which goes along to the next page that has one;
+    on Fit also the device and the amounts. `tabs`: in the order of `address.PAGES`; `models`: of the first of them."""
+    for page, tab, model in itertools.zip_longest(PAGES, tabs, models):
+        here = [model] if model else None
+        tab.select(None, models, here, js=enter(page), **QUIET)
         if here:
-            here.change(None, [here], None, js=tell(page, "model"), **QUIET)
+            model.change(None, here, None, js=tell(page, "model"), **QUIET)
+    changes, values = [fit.gpu.change, fit.gpus.change, fit.amounts.input], [fit.gpu, fit.gpus, fit.amounts]
+    gr.on(changes, None, values, None, js=tell("fit", "gpu", "gpus", "amounts"), **QUIET)
+
+
+def _expect_runs(bench: Bench, tabs: Sequence[gr.Tab], address: gr.HTML) -> None:
+    """What a run needs is prepared once a visitor enters a page that starts runs."""
+
+    def expect(first: object) -> None:
+        if first:  # "" until the visit has been answered: the browser also tells which tab is selected at first
+            bench.expect_run()
+
+    gr.on([tab.select for tab in tabs], expect, address, None, **QUIET)
+
+
+def _open_visit(
+    bench: Bench,
+    demo: gr.Blocks,
+    address: gr.HTML,
+    story: StoryControls,
+    advise: AdviseControls,
+    fit: FitControls,
+    claims: ClaimsControls,
+) -> None:
+    """Show what the address of a visit asks for. Runs and courses are found by the pages that show them."""
+
+    def opened(request: gr.Request) -> Updates:
+        query = read_address(request)
+        page = opening_page(bench, request)
+        if page != "stories":
+            bench.expect_run()
+        updates: Updates = {address: page}  # `index_page` has opened its tab; whoever was faster has another by now
+        updates |= claims.show() if page == "claims" else {}
+        updates |= {advise.fields.model: query.model} if query.model else {}
+        return updates | story.open(query.story) | _fit_values(fit, request)
+
+    def first_fit(request: gr.Request, page: object, *values: Any) -> Updates:
+        return fit.show(request, *values) if page == "fit" else {fit.message: gr.skip()}
+
+    outputs = [address, story.view, story.panel, claims.message, claims.result, advise.fields.model]
+    loaded = demo.load(opened, None, [*outputs, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET)
+    loaded.then(first_fit, [address, fit.model, fit.gpu, fit.amounts, fit.gpus], fit.outputs, **QUIET)
 
 
 def opening_page(bench: Bench, request: Any) -> str:
     """The page that a visit opens: by its address, its ablation, sweep or run, else where a visit begins."""
-    if named := read_address(request).page:
-        return named
+    if page := read_address(request).page:
+        return page
     worth = request.query_params.get("worth") or ""
     if request.query_params.get("advice") or is_advice(bench, worth):
         return "advise"
@@ -139,23 +165,23 @@ def opening_page(bench: Bench, request: Any) -> str:
 
 
 def index_page(bench: Bench) -> Callable[[Scope, bytes], bytes]:
-    """What makes Gradio's HTML this page's."""
+    """What finishes Gradio's HTML: by a request, with the tab that it opens and the preview of its link."""
 
     def opens(scope: Scope) -> Opened:
         request: Any = Request(scope)
-        page, asked = opening_page(bench, request), request.query_params.get("run") or ""
-        if page in ("compare", "batching") and RUN_ID.fullmatch(asked):
+        page, run_id = opening_page(bench, request), request.query_params.get("run") or ""
+        if page in ("compare", "batching") and RUN_ID.fullmatch(run_id):
             with suppress(InputError):  # a history that cannot be read is said on the page
-                run = bench.runs.get(asked)
+                run = bench.runs.get(run_id)
                 if run is not None:
-                    found = shared(run, bench.runs)
-                    return Opened(page, found.title, found.description, run.id if run.ended else "")
+                    preview = shared(run, bench.runs)
+                    return Opened(page, preview.title, preview.description, run.id if run.ended else "")
         if page == "stories" and stories():
-            named = read_address(request).story
-            story = next((one for one in stories() if one.name == named), first_story(bench.machine().device))
-            run_id = shipped_id(story.recording)
-            what = f"{story.found.partition('. ')[0].rstrip('.')}."
-            return Opened(page, story.title, what, run_id) if named == story.name else Opened(page, run=run_id)
+            name = read_address(request).story
+            story = next((story for story in stories() if story.name == name), first_story(bench.machine().device))
+            recorded = shipped_id(story.recording)
+            finding = f"{story.found.partition('. ')[0].rstrip('.')}."
+            return Opened(page, story.title, finding, recorded) if name == story.name else Opened(page, run=recorded)
         return Opened(page)
 
     return partial(finish_index, opens)
@@ -163,40 +189,28 @@ def index_page(bench: Bench) -> Callable[[Scope, bytes], bytes]:
 
 def first_page(bench: Bench, request: gr.Request) -> str:
     """Where a visit begins whose address names no page: with a story where there is no run of this visitor."""
-    named = any(request.query_params.get(key) for key in ("run", "model"))
-    known = bench.runs.newest(visitor_of(request).owner) is not None
-    return "compare" if named or known else "stories"
+    if any(request.query_params.get(key) for key in ("run", "model")):
+        return "compare"
+    return "stories" if bench.runs.newest(visitor_of(request).owner) is None else "compare"
 
 
 def _fit_values(fit: FitControls, request: gr.Request) -> Updates:
     """What the address says of the Fit page."""
-    asked = read_address(request)
-    updates: Updates = {fit.model: asked.model} if asked.model else {}
-    if asked.page != "fit":
+    query = read_address(request)
+    updates: Updates = {fit.model: query.model} if query.model else {}
+    if query.page != "fit":
         return updates
     return updates | {
-        fit.gpu: asked.gpu or THIS,
-        fit.gpus: asked.gpus or 1,
-        fit.amounts: write_amounts(asked.context, asked.batch or 1),
+        fit.gpu: query.gpu or THIS,
+        fit.gpus: query.gpus or 1,
+        fit.amounts: write_amounts(query.context, query.batch or 1),
     }
-
-
-def _account(demo: gr.Blocks) -> None:
-    """Who is logged in, and the link to the button that ends the login."""
-    name = text_line("account", classes="td-account")
-    gr.HTML('<a href="logout">Log out</a>', elem_id="logout", elem_classes=["td-account"])
-
-    def named(request: gr.Request) -> str:
-        return visitor_of(request).name
-
-    demo.load(named, None, name, **QUIET)
 
 
 # --- the page's index ----------------------------------------------------------------------------
 
-# Gradio's template names Gradio in what a link to the page shows, and its settings open one tab, whatever the address
-# says: another one was shown a moment later. So the HTML is finished on its way to the browser.
-
+# Gradio's template names Gradio in the preview of a link to the page, and its settings open the same tab whatever the
+# address says: the right one would be shown a moment later. So the HTML is finished on its way to the browser.
 
 NAME, WHAT = (
     "tokendyno",
@@ -219,8 +233,9 @@ MAX_ADDRESS = 2_000
 class Opened(NamedTuple):
     """What a request opens.
 
-    title  of what is shown there, such as a run; "" for the room's own
-    what   says it in a sentence or a few
+    page   its name, as in the address
+    title  of what it shows, such as a run; "" for the page's own
+    what   the same in a sentence or a few
     run    id of the run whose picture shows it; "" without one
     """
 
@@ -230,11 +245,11 @@ class Opened(NamedTuple):
     run: str = ""
 
 
-def finish_index(opens: Callable[[Scope], Opened], scope: Scope, whole: bytes) -> bytes:
+def finish_index(opens: Callable[[Scope], Opened], scope: Scope, page: bytes) -> bytes:
     """The HTML of the page for this request; any other is left as it is."""
-    before, settings, rest = whole.partition(_SETTINGS)
+    before, settings, rest = page.partition(_SETTINGS)
     if not settings:
-        return whole
+        return page
     opened = opens(scope)
     title = f"{opened.title or opened.page.capitalize()} - {NAME}"
     root = _ROOT.search(rest)

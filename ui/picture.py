@@ -30,25 +30,25 @@ MOST_CHARACTERS = 500
 Point = tuple[float, float]
 
 
-def picture(found: Shared) -> bytes:
+def picture(run: Shared) -> bytes:
     """The PNG."""
     image = Image.new("RGB", (WIDTH * SCALE, HEIGHT * SCALE), PAPER)
     sheet = _Sheet(ImageDraw.Draw(image))
     sheet.text((MARGIN, 36), "tokendyno", 24, INK, bold=True)
-    sheet.text((MARGIN + sheet.width("tokendyno", 24) + GAP, 36), found.model, 24, DIM, most=800)
+    sheet.text((MARGIN + sheet.width("tokendyno", 24) + GAP, 36), run.model, 24, DIM, max_width=800)
     top = 84
-    for line in sheet.wrapped(found.sentence, 40, WIDTH - 2 * MARGIN, most=3):
+    for line in sheet.wrapped(run.sentence, 40, WIDTH - 2 * MARGIN, max_lines=3):
         sheet.text((MARGIN, top), line, 40, INK, bold=True)
         top += 52
     top += 12
-    labels = _differing([arm.label for arm in found.arms])
-    for at, (arm, label) in enumerate(zip(found.arms, labels, strict=True)):
+    labels = _differing([arm.label for arm in run.arms])
+    for at, (arm, label) in enumerate(zip(run.arms, labels, strict=True)):
         sheet.line([(MARGIN, top + 15), (MARGIN + 44, top + 15)], at)
-        sheet.text((MARGIN + 60, top), f"{arm.name}: {label}", 24, INK, most=WIDTH - 2 * MARGIN - 60)
+        sheet.text((MARGIN + 60, top), f"{arm.name}: {label}", 24, INK, max_width=WIDTH - 2 * MARGIN - 60)
         top += 36
-    if found.curves is not None:
-        _chart(sheet, found.curves, (MARGIN, top + 16, WIDTH - MARGIN, HEIGHT - 64))
-    sheet.text((MARGIN, HEIGHT - 42), found.machine, 20, DIM, most=WIDTH - 2 * MARGIN)
+    if run.curves is not None:
+        _chart(sheet, run.curves, (MARGIN, top + 16, WIDTH - MARGIN, HEIGHT - 64))
+    sheet.text((MARGIN, HEIGHT - 42), run.machine, 20, DIM, max_width=WIDTH - 2 * MARGIN)
     out = io.BytesIO()
     small = image.resize((WIDTH, HEIGHT), Image.Resampling.BOX)
     small.quantize(COLOURS_KEPT, Image.Quantize.FASTOCTREE).save(out, "PNG")
@@ -61,7 +61,7 @@ def _differing(labels: Sequence[str]) -> list[str]:
     common = set(parts[0]).intersection(*parts[1:])
     if len(set(labels)) < 2 or not common:
         return list(labels)
-    return ["; ".join(part for part in own if part not in common) or "without it" for own in parts]
+    return ["; ".join(part for part in choices if part not in common) or "without it" for choices in parts]
 
 
 def _chart(sheet: "_Sheet", curves: Curves, box: tuple[float, float, float, float]) -> None:
@@ -86,9 +86,9 @@ def _chart(sheet: "_Sheet", curves: Curves, box: tuple[float, float, float, floa
 
 @functools.cache
 def _font(size: int) -> ImageFont.FreeTypeFont:
-    found = ImageFont.load_default(size * SCALE)
-    assert isinstance(found, ImageFont.FreeTypeFont), "Pillow is built with FreeType"
-    return found
+    font = ImageFont.load_default(size * SCALE)
+    assert isinstance(font, ImageFont.FreeTypeFont), "Pillow is built with FreeType"
+    return font
 
 
 class _Sheet:
@@ -100,28 +100,28 @@ class _Sheet:
     def width(self, text: str, size: int) -> float:
         return _font(size).getlength(text) / SCALE
 
-    def text(self, at: Point, text: str, size: int, colour: str, bold: bool = False, most: float = WIDTH) -> None:
-        """One line of text, cut where it is wider than `most`. The font has one weight: `bold` strokes it."""
+    def text(self, at: Point, text: str, size: int, colour: str, bold: bool = False, max_width: float = WIDTH) -> None:
+        """One line of text, cut where it is wider than `max_width`. The font has one weight: `bold` strokes it."""
         place = (at[0] * SCALE, at[1] * SCALE)
         stroke = SCALE / 2 if bold else 0
-        self.draw.text(place, self.cut(text, size, most), colour, _font(size), stroke_width=stroke)
+        self.draw.text(place, self.cut(text, size, max_width), colour, _font(size), stroke_width=stroke)
 
-    def cut(self, text: str, size: int, most: float) -> str:
+    def cut(self, text: str, size: int, max_width: float) -> str:
         """The text, or as much of it as has room, with an ellipsis."""
         text = " ".join(text[:MOST_CHARACTERS].split())
-        if self.width(text, size) <= most:
+        if self.width(text, size) <= max_width:
             return text
-        fits = bisect.bisect_right(range(len(text)), most, key=lambda end: self.width(f"{text[:end]}…", size)) - 1
+        fits = bisect.bisect_right(range(len(text)), max_width, key=lambda end: self.width(f"{text[:end]}…", size)) - 1
         return f"{text[: max(0, fits)].rstrip(' ,;')}…"
 
-    def wrapped(self, text: str, size: int, width: float, most: int) -> list[str]:
+    def wrapped(self, text: str, size: int, width: float, max_lines: int) -> list[str]:
         """The text in at most so many lines."""
         lines, words = [""], text[:MOST_CHARACTERS].split()
         for at, word in enumerate(words):
             longer = f"{lines[-1]} {word}".strip()
             if self.width(longer, size) <= width or not lines[-1]:
                 lines[-1] = longer
-            elif len(lines) < most:
+            elif len(lines) < max_lines:
                 lines.append(word)
             else:
                 lines[-1] = " ".join([lines[-1], *words[at:]])

@@ -47,10 +47,10 @@ class Fix(msgspec.Struct):
 
 
 class Parts(NamedTuple):
-    """Of such a page.
+    """The controls of such a page.
 
     name     of the page, as in its address
-    fields   all that is typed or chosen but the arms, the model first
+    fields   all that is typed or chosen except the arms, the model first
     chips    the line that says what Run does, with what is not the default
     message  the sentence about what was typed or pressed last
     stale    whether the results are of other settings
@@ -68,18 +68,25 @@ class Parts(NamedTuple):
 
 
 class RunPage(ABC):
-    """Handlers of one page. They hold no state: all of it is in the controls and in the run log. `shown`: id of a run.
+    """The controls of one page, which others may set, and its handlers. These hold no state: all of it is in the
+    controls and in the run log.
 
-    axes     of each arm
-    inputs   all that is typed or chosen
-    asked    the same with what the scripts are for, in the order in which events pass it
+    arms          their columns
+    axes          of each arm
+    inputs        all that is typed or chosen
+    check_inputs  the same with the GPUs that the scripts are for, in the order in which events pass it
+    opened        the event that fills the inputs when the page is opened
+    finish        the panel has shown the end of its run
     """
 
+    arms: Sequence[Arm]
+
     def __init__(self, bench: Bench, parts: Parts, arms: Sequence[Arm], axes: Sequence[Optimization]) -> None:
-        self.bench, self.parts, self.columns, self.axes = bench, parts, arms, axes
+        self.bench, self.parts, self.arms, self.axes = bench, parts, arms, axes
+        self.model: gr.Dropdown = parts.fields[0]
         self.message, self.live, self.code = parts.message, parts.live, parts.code
         self.inputs: list[Any] = [*parts.fields, *(axis for arm in arms for axis in arm.axes)]
-        self.asked: list[Any] = [*self.inputs, parts.code.gpu, parts.code.gpus]
+        self.check_inputs: list[Any] = [*self.inputs, parts.code.gpu, parts.code.gpus]
         self.run_and_stop: list[Any] = [parts.run, parts.stop]
 
     @abstractmethod
@@ -87,11 +94,11 @@ class RunPage(ABC):
         """The request for these values. InputError where they are none."""
 
     @abstractmethod
-    def changed(self, ran: Request, wanted: Request) -> list[str]:
+    def changed(self, ran: Request, request: Request) -> list[str]:
         """What was edited since a run."""
 
     @abstractmethod
-    def check(self, shown: Any, *values: Any) -> Updates:
+    def check(self, run_id: Any, *values: Any) -> Updates:
         """What the page says of the present values of its controls."""
 
     @abstractmethod
@@ -101,53 +108,52 @@ class RunPage(ABC):
     # --- events -----------------------------------------------------------------------------------
 
     def wire(
-        self, checked: Sequence[Any], typed: Sequence[Any], presses: Sequence[Any], more: Sequence[Any]
+        self, checked: Sequence[Any], typed: Sequence[Any], presses: Sequence[Any], attached: Sequence[Any]
     ) -> Settled:
         """Connect the events that all such pages have. `checked`: what `check` updates; `typed`: texts, which are
-        looked at once they are left; `presses`: events that start a run; `more`: what `attach` sets besides."""
+        looked at once they are left; `presses`: events that start a run; `attached`: what `attach` sets besides."""
         safe, chips = shows_errors(self.message), self.parts.chips
-        wire_counting(self.parts.fields[0], self.message, self.bench, safe)  # before the check that it announces
+        wire_counting(self.model, self.message, self.bench, safe)  # before the check that it announces
         settled = Settled(self.parts.name)
-        edited = [*self.inputs, self.code.gpu, self.code.gpus]
-        changes = [part.blur if any(part is one for one in typed) else part.change for part in edited]
-        shown = [self.live, self.message, *self.asked]
-        settled.after(changes)(safe(self.check_on_change), shown, checked, trigger_mode="always_last", **QUIET)
+        controls = [*self.inputs, self.code.gpu, self.code.gpus]
+        changes = [part.blur if any(part is one for one in typed) else part.change for part in controls]
+        sent = [self.live, self.message, *self.check_inputs]
+        settled.after(changes)(safe(self.check_on_change), sent, checked, trigger_mode="always_last", **QUIET)
         put_back = chips.line.back(safe(chips.put_back), None, [*chips.controls.values(), self.message], **QUIET)
         put_back.then(None, None, None, js=settled.changed, **QUIET)  # texts may be all that it has changed
-        for arm in self.columns:
+        for arm in self.arms:
             outputs = [*arm.axes, self.message]
             arm.verdicts.fix(safe(self.fix(arm)), arm.axes, outputs, trigger_mode="multiple", **QUIET)
         begun = [self.live, self.message, *self.run_and_stop]
         # a press while another is being answered waits for that
-        gr.on(presses, safe(self.run), [self.live, *self.asked], begun, trigger_mode="always_last", **QUIET)
+        gr.on(presses, safe(self.run), [self.live, *self.check_inputs], begun, trigger_mode="always_last", **QUIET)
         self.parts.stop.click(safe(self.stop), self.live, [self.message], **QUIET)
         context = gr.context.Context.root_block
         assert context is not None
         self.finish = self.live.finished(safe(self.finished), self.live, [*self.run_and_stop, self.message], **QUIET)
-        self.opened = context.load(safe(self.attach), None, [*self.inputs, *begun, *more], **QUIET)
-        self.opened.then(safe(self.check_first), [self.live, *self.asked], checked, **QUIET)
+        self.opened = context.load(safe(self.attach), None, [*self.inputs, *begun, *attached], **QUIET)
+        self.opened.then(safe(self.check_first), [self.live, *self.check_inputs], checked, **QUIET)
         return settled
 
     # --- arms -------------------------------------------------------------------------------------
 
-    def check_on_change(self, shown: Any, said: object, *values: Any) -> Updates:
-        """`check` when a control was changed. It takes a sentence away only if that was there when the values were
-        sent (`said`): what a press was answered meanwhile, to newer values, stays."""
-        updates = self.check(shown, *values)
-        stays = not said and not updates.get(self.message)
+    def check_on_change(self, run_id: Any, message: object, *values: Any) -> Updates:
+        """`check` when a control was changed. It clears the message only if there was one when the values were sent
+        (`message`): the answer to a press that came meanwhile stays."""
+        updates = self.check(run_id, *values)
+        stays = not message and not updates.get(self.message)
         return {part: update for part, update in updates.items() if not (stays and part is self.message)}
 
-    def check_first(self, shown: Any, *values: Any) -> Updates:
+    def check_first(self, run_id: Any, *values: Any) -> Updates:
         """`check` when the page was opened; the message of whatever was opened stays."""
-        updates = self.check(shown, *values)
-        return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
+        return self.check_on_change(run_id, "", *values)
 
     def fix(self, arm: Arm) -> Callable[..., Updates]:
         """Handler: a verdict's fix was pressed, or a chip taken off."""
 
         def apply(event: gr.EventData, *values: Any) -> Updates:
-            wanted = read_event(event, Fix, "This fix").choices
-            return edited(self.axes, arm.axes, values, wanted)
+            choices = read_event(event, Fix, "This fix").choices
+            return edited(self.axes, arm.axes, values, choices)
 
         return apply
 
@@ -172,8 +178,8 @@ class RunPage(ABC):
         except InputError as error:
             return self.code.none(str(error))
         updates: Updates = {self.code.there: there}
-        for at, found in enumerate(results.values()):
-            updates |= codes(at, found, self.bench.local_paths and not there)
+        for at, checked in enumerate(results.values()):
+            updates |= codes(at, checked, self.bench.local_paths and not there)
         return updates
 
     # --- runs -------------------------------------------------------------------------------------
@@ -183,9 +189,9 @@ class RunPage(ABC):
         run, stop = state[0] and self.bench.limits.runs, state[1]
         return {self.parts.run: gr.update(interactive=run), self.parts.stop: gr.update(interactive=stop)}
 
-    def run(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
+    def run(self, request: gr.Request, shown_id: Any, *values: Any) -> Updates:
         """Run was pressed: queue a run and show it."""
-        if buttons_of(self.known(shown), request) == BUSY:  # before the buttons were greyed
+        if buttons_of(self.find_run(shown_id), request) == BUSY:  # before the buttons were greyed
             return {}
         run_id = self.bench.submit(self.read(values), visitor_of(request))
         return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
@@ -197,40 +203,45 @@ class RunPage(ABC):
 
     def finished(self, request: gr.Request, run_id: Any) -> Updates:
         """The panel has shown the end of its run."""
-        return self.buttons(buttons_of(self.known(run_id), request))
+        return self.buttons(buttons_of(self.find_run(run_id), request))
 
-    def stale(self, shown: Any, wanted: Request | None) -> str:
+    def stale(self, run_id: Any, request: Request | None) -> str:
         """The value of the stale line for what the controls ask for; None: they cannot be read."""
-        run = self.known(shown)
-        return stale_value(run, None if run is None or wanted is None else self.changed(run.request, wanted))
+        run = self.find_run(run_id)
+        return stale_value(run, None if run is None or request is None else self.changed(run.request, request))
 
-    def recorded(self, shown: Any, stale: str) -> bool:
+    def is_recorded(self, run_id: Any, stale: str) -> bool:
         """Whether a run is shown, with its settings, that was made elsewhere. `stale`: the value of the stale line."""
-        run = self.known(shown)
+        run = self.find_run(run_id)
         return run is not None and bool(origin_sentence(run.created)) and unchanged(stale)
 
-    def known(self, run_id: Any) -> Run | None:
+    def find_run(self, run_id: Any) -> Run | None:
         """The run of that id, which may be anything."""
         return self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
 
-    def arms_of(self, run: Run) -> Updates:
-        """Updates that show the arms of a run; choices that no longer exist are left alone."""
+    def arms_of(self, request: Request) -> Updates:
+        """Updates that show the arms of a request; choices that no longer exist are left alone."""
         updates: Updates = {}
-        for arm, asked in zip(self.columns, run.request.arms, strict=False):
-            if all_known(self.axes, asked.choices):
-                updates |= zip(arm.axes, values_of(self.axes, asked.choices), strict=True)
+        for arm, requested in zip(self.arms, request.arms, strict=False):
+            if all_known(self.axes, requested.choices):
+                updates |= zip(arm.axes, values_of(self.axes, requested.choices), strict=True)
         return updates
 
 
 def axis_dropdown(
-    axis: Optimization, titles: Sequence[tuple[str, str]], value: str, arm: str, **more: Any
+    axis: Optimization, titles: Sequence[tuple[str, str]], value: str, arm: str, **options: Any
 ) -> gr.Dropdown:
     """The control of an axis. `arm`: as in the ids of its column."""
-    free = any(choice.values for choice in axis.choices)
+    has_values = any(choice.values for choice in axis.choices)
     elem_id = f"axis-{arm}-{axis.name}"
     return gr.Dropdown(
-        titles, value=value, label=axis.title, min_width=96, allow_custom_value=free, elem_id=elem_id, **more
+        titles, value=value, label=axis.title, min_width=96, allow_custom_value=has_values, elem_id=elem_id, **options
     )
+
+
+def no_run(run_id: str) -> str:
+    """What is said of a link to a run that is not kept here."""
+    return f"There is no run {run_id[:64]!r} here. Press Run to start one."
 
 
 def first_facts() -> ModelFacts | None:

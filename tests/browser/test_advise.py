@@ -37,8 +37,13 @@ def test_for_a_gpu_that_is_not_here_bounds_and_memory_answer(open_page: Open) ->
     user.page.locator("#advise-gpu input").click()
     user.page.locator("#advise-gpu").get_by_role("option", name="H100-SXM", exact=True).click()
     user.page.locator("#advise .td-worth-begin").click()
-    user.wait("document.querySelector('#advise .td-worth-headline').textContent.startsWith('Nothing was measured')")
+    answered = "document.querySelector('#advise .td-worth-headline').textContent.startsWith('Nothing was measured')"
+    user.wait(answered)
     assert user.page.locator("#advise tbody tr").count() > 10
+    user.wait("location.search.includes('advice=there-')")
+    user.page.reload()
+    user.wait(answered)
+    assert held(user, "model") == ["random:Llama-3-8B"], "a reload shows the answer, and the model that it is of"
 
 
 def held(user: Driver, *controls: str) -> list[str]:

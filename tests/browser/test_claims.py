@@ -44,3 +44,10 @@ def test_rows_detail_filter_and_address(open_page: Callable[..., Driver]) -> Non
     assert page.locator(".td-claim-open").first.get_attribute("aria-expanded") == "true"
     first = page.locator(".td-claim-open").first.get_attribute("data-name")
     assert f"name={first}" in page.url and page.evaluate("document.activeElement.dataset.name") == first
+    page.set_viewport_size({"width": 1440, "height": 900})  # tabs that need no menu
+    page.reload()
+    page.wait_for_selector(f".td-claim-open[data-name={first}][aria-expanded=true]")
+    for room in ("Fit", "Claims"):
+        page.get_by_role("tab", name=room).click()
+        page.wait_for_function(f"location.search.includes('view={room.lower()}')")
+    assert f"name={first}" in page.url, "what a link opened is still named after a look at another page"

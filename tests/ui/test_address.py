@@ -9,14 +9,14 @@ import pytest
 from tokendyno.ui.address import Address, read_address
 
 
-def read(**asked: str) -> Address:
-    request: Any = SimpleNamespace(query_params=asked)
+def read(**query: str) -> Address:
+    request: Any = SimpleNamespace(query_params=query)
     return read_address(cast(gr.Request, request))
 
 
 def test_an_address_names_page_model_device_and_amounts() -> None:
-    found = read(view="fit", model="gpt2", gpu="T4", gpus="2", context="4096", batch="8", run="abc")
-    assert found == Address("fit", "gpt2", "T4", 2, 4_096, 8)
+    address = read(view="fit", model="gpt2", gpu="T4", gpus="2", context="4096", batch="8", run="abc")
+    assert address == Address("fit", "gpt2", "T4", 2, 4_096, 8)
     assert read() == read(run="abc") == Address()
 
 

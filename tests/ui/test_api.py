@@ -49,8 +49,8 @@ def said(call: Any) -> str:
 def test_every_endpoint_is_public_under_its_own_name_and_typed(bench: Bench) -> None:
     with gr.Blocks() as demo:
         endpoints(bench)
-    found = {one["api_name"]: one["api_visibility"] for one in demo.config["dependencies"]}
-    assert found == dict.fromkeys(("check", "run", "status", "result", "stop", "fit"), "public")
+    visibility = {one["api_name"]: one["api_visibility"] for one in demo.config["dependencies"]}
+    assert visibility == dict.fromkeys(("check", "run", "status", "result", "stop", "fit"), "public")
     described = demo.get_api_info()["named_endpoints"]
     types = {one["parameter_name"]: one["type"] for one in described["/run"]["parameters"]}
     assert types["max_new_tokens"] == {"type": "integer"} and types["ignore_eos"] == {"type": "boolean"}
@@ -68,13 +68,14 @@ def test_check_and_fit_answer_in_the_documents_of_the_command_line(api: Api) -> 
     assert not finished(api.check(arm="loop=own", prompt="x"))["runnable"]
     fitting = finished(api.fit(model="pocket", gpu="RTX-4090", context=512))
     assert fitting["kind"] == "fit" and fitting["context"] == 512 and fitting["best"]
+    assert "0" in said(api.fit(model="pocket", gpu="RTX-4090", batch=0)), "not taken for 1"
 
 
 def test_a_run_is_queued_for_its_owner_who_alone_stops_it(api: Api) -> None:
     sampled: dict[str, Any] = {"temperature": 0.8, "top_k": 5, "top_p": 0.9}
     run = finished(api.run(request_of("ada"), a="cache=static", max_new_tokens=4, **sampled))
-    found = finished(api.status(run))
-    assert found["status"] == "queued" and found["queue"]["ahead"] == 0 and found["tokens"] == {"A": 0}
+    status = finished(api.status(run))
+    assert status["status"] == "queued" and status["queue"]["ahead"] == 0 and status["tokens"] == {"A": 0}
     document = finished(api.result(run, 0.2))
     assert document["arms"][0]["requested"]["cache"] == "static"
     assert sampled.items() <= document["workload"].items()

@@ -91,9 +91,9 @@ def test_a_run_is_saved_in_every_form_by_whoever_has_its_id(site: Any) -> None:
 def test_whoever_previews_a_link_gets_its_picture_without_a_cookie_unless_people_log_in(site: Any) -> None:
     for mode, status in (("public", 200), ("team", 401)):
         _, ask = site(mode)
-        found = ask("GET", "/files/mine.png", bearer=False)
-        assert found.status_code == status and "set-cookie" not in found.headers
-        assert found.content.startswith(b"\x89PNG") == (status == 200)
+        answer = ask("GET", "/files/mine.png", bearer=False)
+        assert answer.status_code == status and "set-cookie" not in answer.headers
+        assert answer.content.startswith(b"\x89PNG") == (status == 200)
         assert ask("GET", "/files/mine.md", bearer=False).status_code == 401
     assert ask("GET", "/files/mine.png").headers["content-disposition"].startswith("inline")
 
@@ -103,13 +103,13 @@ def test_a_file_is_taken_in_as_the_visitors_own_or_refused_in_a_sentence(site: A
     data = (SHIPPED / "compile.dyno").read_bytes()
     run = bench.runs.get(ask("POST", "/import", content=data).json()["run"])
     assert (run.created.owner, run.created.origin, run.status) == ("bob", "imported", "done")
-    kept = bench.store.query("SELECT count(*) FROM runs", ())
+    counted = bench.store.query("SELECT count(*) FROM runs", ())
     for bad, said in ((b"", "not a recording"), (data[:-50], "end is missing"), (data + b"x", "something follows")):
         reply = ask("POST", "/import", content=bad)
         assert reply.status_code == 400 and said in reply.json()["detail"]
     assert ask("POST", "/import", content=bytes(9 << 20)).status_code == 413
     assert ask("POST", "/import", content=data, bearer=False).status_code == 401
-    assert bench.store.query("SELECT count(*) FROM runs", ()) == kept
+    assert bench.store.query("SELECT count(*) FROM runs", ()) == counted
 
 
 def test_a_report_names_a_folder_of_this_machine_to_nobody_who_may_not_know_it(site: Any) -> None:

@@ -30,28 +30,28 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
     """Every event of the page."""
     bench = open_bench(tmp_path_factory.mktemp("page") / "history.sqlite", None, LIMITS["local"], "subprocess")
     try:
-        found = build(bench).fns.values()
+        functions = build(bench).fns.values()
     finally:
         bench.close()
     return [
         Event(
-            getattr(inspect.unwrap(one.fn), "__name__", "a part of one") if one.fn else "",
-            one.targets,
-            one.queue,
-            one.concurrency_id,
-            one.trigger_mode,
-            one.api_visibility == "private",
+            getattr(inspect.unwrap(function.fn), "__name__", "a part of one") if function.fn else "",
+            function.targets,
+            function.queue,
+            function.concurrency_id,
+            function.trigger_mode,
+            function.api_visibility == "private",
         )
-        for one in found
+        for function in functions
     ]
 
 
 def test_no_press_goes_through_gradios_queue(events: list[Event]) -> None:
     """Its client opens no stream of answers while it believes the last one open: a press whose request arrived just
     after the server had closed that stream was answered to nobody, until something else was pressed."""
-    asked = [event for event in events if event.private and event.name]
-    queued = [event for event in asked if event.queue is not False]
-    assert len(asked) > 40
+    handled = [event for event in events if event.private and event.name]
+    queued = [event for event in handled if event.queue is not False]
+    assert len(handled) > 40
     assert [event.turns for event in queued] == [BY_TURNS, BY_TURNS]
 
 

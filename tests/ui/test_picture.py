@@ -13,8 +13,8 @@ from tokendyno.backend.views.share import Shared, shared
 from tokendyno.ui.picture import HEIGHT, MARGIN, WIDTH, picture
 
 
-def drawn(found: Shared) -> Any:
-    data = picture(found)
+def drawn(run: Shared) -> Any:
+    data = picture(run)
     assert len(data) < 60_000
     image = Image.open(io.BytesIO(data))
     assert image.format == "PNG" and image.size == (WIDTH, HEIGHT) == (1200, 630)
@@ -23,10 +23,10 @@ def drawn(found: Shared) -> Any:
 
 def coloured(image: Any, box: tuple[int, int, int, int]) -> set[str]:
     """Arms whose colours are seen in a part of the picture."""
-    found = set()
+    arms = set()
     for _, (red, _, blue) in image.crop(box).getcolors(1 << 20):
-        found |= {"A"} if blue - red > 90 else {"B"} if red - blue > 90 else set()
-    return found
+        arms |= {"A"} if blue - red > 90 else {"B"} if red - blue > 90 else set()
+    return arms
 
 
 def test_both_arms_are_named_and_drawn() -> None:
@@ -40,7 +40,7 @@ def test_a_run_without_a_token_has_a_picture_too() -> None:
 
 def test_no_text_however_long_is_drawn_over_the_edge() -> None:
     long = f"{EVIL} {'Wide' * 9_999}"
-    found = shared(folded(evil()))._replace(model=long, sentence=f"{long} {long}", machine=long)
-    found = found._replace(arms=[arm._replace(label=long) for arm in found.arms])
-    edge = drawn(found).crop((WIDTH - MARGIN + 4, 0, WIDTH, HEIGHT))
+    run = shared(folded(evil()))._replace(model=long, sentence=f"{long} {long}", machine=long)
+    run = run._replace(arms=[arm._replace(label=long) for arm in run.arms])
+    edge = drawn(run).crop((WIDTH - MARGIN + 4, 0, WIDTH, HEIGHT))
     assert all(min(colour) > 250 for _, colour in edge.getcolors(1 << 20)), "nothing but paper"

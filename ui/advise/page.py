@@ -2,15 +2,14 @@
 `tokendyno.backend.ablation.advise` finds it."""
 
 import secrets
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import gradio as gr
-import msgspec
 
 from tokendyno.backend.ablation.advise.result import AdviceDocument, predicted_document
 from tokendyno.backend.ablation.advise.space import Builder
 from tokendyno.backend.ablation.advise.view import AdviceView, advice_view, predicted_view
-from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, Wish, read_budget
+from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, read_budget
 from tokendyno.backend.ablation.courses import Courses, is_advice
 from tokendyno.backend.ablation.kinds import AdviceCourse
 from tokendyno.backend.config import Workload
@@ -19,53 +18,70 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS, elsewhere
 from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.quality.texts import LEAST_WORDS, YOURS, passages
-from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
 from tokendyno.ui.components.events import QUIET
-from tokendyno.ui.components.html import component, text_line
+from tokendyno.ui.components.html import text_line
 from tokendyno.ui.components.inputs import model_input, number_input, read_own_text, read_text, read_whole
-from tokendyno.ui.errors import Updates, refusal, shows_errors
-from tokendyno.ui.visitor import REFUSED, visitor_of
+from tokendyno.ui.errors import Updates, shows_errors
+from tokendyno.ui.visitor import visitor_of
+from tokendyno.ui.worth.course import course_panel, wire_course
+from tokendyno.ui.worth.sources import advise_template
 
 BUDGETS = ("2m", "5m", "10m", "20m", "1h")
 PROMPT_TOKENS, NEW_TOKENS = 128, 64
-MISSING = "There is no such advice here."
-
 
 TO_WORTH = "() => { document.querySelector('#pages [data-tab-id=worth]').click(); return []; }"
 """Opens the page of ablations and sweeps, whose tab is not shown."""
 
 
+class Fields(NamedTuple):
+    """The controls of a question, or their values, in the order in which events pass them."""
+
+    model: Any
+    gpu: Any
+    wish: Any
+    memory: Any
+    latency: Any
+    ttft: Any
+    quality: Any
+    budget: Any
+    prompt: Any
+    prompt_tokens: Any
+    new_tokens: Any
+    batch: Any
+
+
 class AdviseControls(NamedTuple):
     """What another page may set."""
 
-    model: gr.Dropdown
-    gpu: gr.Dropdown
-    memory: gr.Textbox
-    prompt: gr.Textbox
-    prompt_tokens: gr.Number
-    new_tokens: gr.Number
-    batch: gr.Number
+    fields: Fields
     message: gr.HTML
 
 
 def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
     """Build the page inside the current tab."""
+    fields = _question_rows(bench)
+    message = text_line("advise-message", role="alert", classes="td-failure")
+    predictions = _Predictions()
+    panel = _panel(courses, predictions)
+    gr.Button("What is each choice of the arms on Compare worth? Sweeps", size="sm", elem_id="to-worth").click(
+        None, None, None, js=TO_WORTH, **QUIET
+    )
+    page = _Handlers(bench, courses, predictions, panel, message)
+    wire_course(panel, message, courses, page.begin, [*fields])
+    context = gr.context.Context.root_block
+    assert context is not None
+    context.load(shows_errors(message)(page.opened), None, [panel, message], **QUIET)
+    return AdviseControls(fields, message)
+
+
+def _question_rows(bench: Bench) -> Fields:
+    """Two rows of controls: what is wanted of which model, and for which work."""
     with gr.Row(elem_id="advise-ask", elem_classes=["td-work"]):
         model = model_input(bench.offered, "advise-model")
-        there = gr.Dropdown(
-            [THIS, *(gpu.name for gpu in gpus())],
-            value=THIS,
-            label="On",
-            min_width=130,
-            elem_id="advise-gpu",
-        )
-        wish = gr.Dropdown(
-            [(TITLES[name], name) for name in WISHES],
-            value=WISHES[0],
-            label="I want",
-            min_width=190,
-            elem_id="advise-wish",
-        )
+        cards = [THIS, *(gpu.name for gpu in gpus())]
+        gpu = gr.Dropdown(cards, value=THIS, label="On", min_width=130, elem_id="advise-gpu")
+        wishes = [(TITLES[name], name) for name in WISHES]
+        wish = gr.Dropdown(wishes, value=WISHES[0], label="I want", min_width=190, elem_id="advise-wish")
         memory = _limit("Memory, at most", "24GiB", "advise-memory")
         latency = _limit("A token, at most", "15ms", "advise-latency")
         ttft = _limit("First token, at most", "1s", "advise-ttft")
@@ -94,22 +110,7 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
         prompt_tokens = number_input("Or prompt tokens", PROMPT_TOKENS, "advise-prompt-tokens")
         new_tokens = number_input("New tokens", NEW_TOKENS, "advise-new-tokens")
         batch = number_input("Batch size", 1, "advise-batch")
-    message = text_line("advise-message", role="alert", classes="td-failure")
-    expected = _Expected()
-    panel = _panel(courses, expected)
-    gr.Button("What is each choice of the arms on Compare worth? Sweeps", size="sm", elem_id="to-worth").click(
-        None, None, None, js=TO_WORTH, **QUIET
-    )
-    page = _Handlers(bench, courses, expected, panel, message)
-    asked = [model, there, wish, memory, latency, ttft, quality, budget, prompt, prompt_tokens, new_tokens, batch]
-    safe = shows_errors(message)
-    panel.begin(safe(page.begin), asked, [panel, message], **QUIET)
-    panel.halt(safe(page.stop), panel, [message], **QUIET)
-    panel.again(safe(page.go_on), panel, [panel, message], **QUIET)
-    context = gr.context.Context.root_block
-    assert context is not None
-    context.load(safe(page.opened), None, [panel, message], **QUIET)
-    return AdviseControls(model, there, memory, prompt, prompt_tokens, new_tokens, batch, message)
+    return Fields(model, gpu, wish, memory, latency, ttft, quality, budget, prompt, prompt_tokens, new_tokens, batch)
 
 
 def _limit(label: str, such_as: str, elem_id: str) -> gr.Textbox:
@@ -119,100 +120,73 @@ def _limit(label: str, such_as: str, elem_id: str) -> gr.Textbox:
 class _Handlers:
     """What is done when something is pressed."""
 
-    def __init__(self, bench: Bench, courses: Courses, expected: "_Expected", panel: gr.HTML, message: gr.HTML) -> None:
-        self.bench, self.courses, self.expected, self.panel, self.message = bench, courses, expected, panel, message
+    def __init__(
+        self, bench: Bench, courses: Courses, predictions: "_Predictions", panel: gr.HTML, message: gr.HTML
+    ) -> None:
+        self.bench, self.courses, self.predictions = bench, courses, predictions
+        self.panel, self.message = panel, message
 
-    def begin(self, request: gr.Request, model: object, gpu: object, wish: object, *rest: object) -> Updates:
+    def begin(self, request: gr.Request, *values: object) -> Updates:
         """Find it was pressed."""
-        memory, latency, ttft, quality, budget, prompt, prompt_tokens, new_tokens, batch = rest
-        asked = Limits.read(*(read_text("A limit", one) for one in (memory, latency, ttft, quality)))
-        if wish not in WISHES:
+        fields = Fields(*values)
+        limits = Limits.read(
+            *(read_text("A limit", limit) for limit in (fields.memory, fields.latency, fields.ttft, fields.quality))
+        )
+        if fields.wish not in WISHES:
             raise InputError("Choose what you want.")
-        text = read_own_text(prompt)
+        text = read_own_text(fields.prompt)
         work = Workload(
             text,
-            prompt_tokens=0 if text.strip() else read_whole("Tokens", prompt_tokens),
-            max_new_tokens=read_whole("New tokens", new_tokens),
-            batch_size=read_whole("Batch size", batch),
+            prompt_tokens=0 if text.strip() else read_whole("Tokens", fields.prompt_tokens),
+            max_new_tokens=read_whole("New tokens", fields.new_tokens),
+            batch_size=read_whole("Batch size", fields.batch),
         )
-        named = read_text("The model", model).strip()
-        wished: Wish = msgspec.convert(wish, Wish)
-        question = Question(named, work, wished, asked)
-        spend_s = read_budget(read_text("The budget", budget))
-        if (machine := elsewhere(self.bench.machine(), read_text("The GPU", gpu))) is not None:
+        question = Question(read_text("The model", fields.model).strip(), work, fields.wish, limits)
+        budget_s = read_budget(read_text("The budget", fields.budget))
+        if (machine := elsewhere(self.bench.machine(), read_text("The GPU", fields.gpu))) is not None:
             builder = Builder(self.bench, question, machine)
-            found = predicted_document(builder, question, machine.name, self.bench.runs)
-            return {self.panel: self.expected.keep(found), self.message: ""}
-        own = passages(YOURS, text) if len(text.split()) >= LEAST_WORDS else []
-        course = self.courses.begin_advice(question, spend_s, visitor_of(request), own)
-        return {self.panel: course.id, self.message: ""}
-
-    def stop(self, request: gr.Request, course_id: Any) -> Updates:
-        """Stop was pressed."""
-        stopped = isinstance(course_id, str) and self.courses.stop(course_id, visitor_of(request))
-        return {self.message: "" if stopped else REFUSED}
-
-    def go_on(self, request: gr.Request, course_id: Any) -> Updates:
-        """What was stopped goes on."""
-        course = self.courses.again(course_id if isinstance(course_id, str) else "", visitor_of(request))
+            document = predicted_document(builder, question, machine.name, self.bench.runs)
+            return {self.panel: self.predictions.add(document), self.message: ""}
+        reading = passages(YOURS, text) if len(text.split()) >= LEAST_WORDS else []
+        course = self.courses.begin_advice(question, budget_s, visitor_of(request), reading)
         return {self.panel: course.id, self.message: ""}
 
     def opened(self, request: gr.Request) -> Updates:
         """The advice of `?advice=`, else this visitor's newest."""
         trial = request.query_params.get("worth") or ""
-        named = request.query_params.get("advice") or (trial if is_advice(self.bench, trial) else "")
-        return {self.panel: named or self.courses.newest(visitor_of(request).owner, AdviceCourse)}
+        course_id = request.query_params.get("advice") or (trial if is_advice(self.bench, trial) else "")
+        return {self.panel: course_id or self.courses.newest(visitor_of(request).owner, AdviceCourse)}
 
 
 # --- panel ----------------------------------------------------------------------------------------
 
 
-MOST_EXPECTED = 64
+MOST_PREDICTIONS = 64
 
 
-class _Expected:
+class _Predictions:
     """Answers for GPUs that are not here, by an id: the newest ones, in memory."""
 
     def __init__(self) -> None:
-        self._known: dict[str, AdviceDocument] = {}
+        self._documents: dict[str, AdviceDocument] = {}
 
-    def keep(self, found: AdviceDocument) -> str:
-        """Its id from now on."""
+    def add(self, document: AdviceDocument) -> str:
+        """Keep it; returns its id."""
         view_id = f"there-{secrets.token_hex(8)}"
-        self._known[view_id] = found
-        for old in [*self._known][:-MOST_EXPECTED]:
-            self._known.pop(old, None)
+        self._documents[view_id] = document
+        for old in [*self._documents][:-MOST_PREDICTIONS]:
+            self._documents.pop(old, None)
         return view_id
 
     def get(self, view_id: str) -> AdviceDocument | None:
-        return self._known.get(view_id)
+        return self._documents.get(view_id)
 
 
-class Query(msgspec.Struct, forbid_unknown_fields=True):
-    """A pull: the id of advice."""
+def _panel(courses: Courses, predictions: _Predictions) -> gr.HTML:
+    def view(course_id: str) -> AdviceView | None:
+        if (predicted := predictions.get(course_id)) is not None:
+            return predicted_view(course_id, predicted)
+        course = courses.get(course_id)
+        return advice_view(course) if isinstance(course, AdviceCourse) else None
 
-    id: Annotated[str, msgspec.Meta(max_length=64)]
-
-
-def answer(courses: Courses, expected: _Expected, question: object) -> str:
-    """The JSON text for one pull. Nothing of `question` is trusted."""
-    try:
-        named = msgspec.convert(question, Query, strict=True).id
-        if (there := expected.get(named)) is not None:
-            return msgspec.json.encode(predicted_view(named, there)).decode()
-        course = courses.get(named)
-    except msgspec.ValidationError as error:
-        return refusal(f"This pull cannot be read: {error}.")
-    except InputError as error:
-        return refusal(str(error))
-    if not isinstance(course, AdviceCourse):
-        return refusal(MISSING)
-    found: AdviceView = advice_view(course)
-    return msgspec.json.encode(found).decode()
-
-
-def _panel(courses: Courses, expected: _Expected) -> gr.HTML:
-    def pull(question: Any) -> str:
-        return answer(courses, expected, question)
-
-    return component("advise", ADVISE_TEMPLATE, "advise", functions=[pull], plots=True, key_of_address="advice")
+    return course_panel("advise", "advice", advise_template(), view, "There is no such advice here.")

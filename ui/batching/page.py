@@ -38,32 +38,14 @@ from tokendyno.ui.components.html import text_line
 from tokendyno.ui.components.stale_line import stale_line
 from tokendyno.ui.errors import Updates
 from tokendyno.ui.live.panel import RUN_ID
-from tokendyno.ui.run_page import Parts, RunPage, axis_dropdown, first_facts
+from tokendyno.ui.run_page import Parts, RunPage, axis_dropdown, first_facts, no_run
 from tokendyno.ui.visitor import buttons_of, visitor_of
 
 FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
 GIVEN = "The requests of this run were given as a list, which is not shown again: paste it to run it once more."
 
 
-class BatchControls(NamedTuple):
-    """What another page may set and start. `fields`: the traffic's controls by name; the arms' have one control for
-    each of `batch_axes`."""
-
-    fields: dict[str, Any]
-    arm_a: list[gr.Dropdown]
-    arm_b: list[gr.Dropdown]
-    live: gr.HTML
-    run: gr.Button
-    stop: gr.Button
-
-    @property
-    def model(self) -> gr.Dropdown:
-        """Of both arms."""
-        model: gr.Dropdown = self.fields["model"]
-        return model
-
-
-def batching_page(bench: Bench) -> BatchControls:
+def batching_page(bench: Bench) -> "BatchingPage":
     """Build the page inside the current tab."""
     row, facts, machine = traffic_row(bench.offered, bench.limits.runs), first_facts(), hardware.detect()
     with gr.Row(elem_id="batch-arms", elem_classes=["td-arms"], equal_height=False):
@@ -73,16 +55,17 @@ def batching_page(bench: Bench) -> BatchControls:
     code = code_panels(ARMS, "batch-code", whole=False)
     fields = list(row.fields.values())
     parts = Parts("batching", fields, row.run, row.stop, row.summary, message, older, live, code)
-    _Page(bench, parts, row, arms)
-    return BatchControls(row.fields, arms[0].axes, arms[1].axes, live, row.run, row.stop)
+    return BatchingPage(bench, parts, row, arms)
 
 
-class _Page(RunPage):
-    """The handlers of the page."""
+class BatchingPage(RunPage):
+    """The handlers of the page. `row`: the controls of the traffic."""
+
+    arms: "list[BatchArm]"
 
     def __init__(self, bench: Bench, parts: Parts, row: TrafficRow, arms: "list[BatchArm]") -> None:
         super().__init__(bench, parts, arms, batch_axes())
-        self.row, self.arms = row, arms
+        self.row = row
         checked = [part for arm in arms for part in (arm.verdicts, *_leading(arm).values())]
         checked += [parts.message, row.summary.line, parts.stale, *parts.code.texts]
         self.wire(checked, [row.fields["trace"]], [row.run.click], [])
@@ -90,19 +73,19 @@ class _Page(RunPage):
     def read(self, values: Sequence[object]) -> Request:
         return within(read_request(values, self.bench.local_paths), self.bench.limits)
 
-    def changed(self, ran: Request, wanted: Request) -> list[str]:
-        return changed(ran, wanted)
+    def changed(self, ran: Request, request: Request) -> list[str]:
+        return changed(ran, request)
 
-    def check(self, shown: Any, *values: Any) -> Updates:
+    def check(self, run_id: Any, *values: Any) -> Updates:
         """The traffic in words, and the verdicts on each arm, for the present values of the controls."""
         try:
             request, unreadable = self.read(values), ""
         except InputError as error:
             request, unreadable = None, str(error)
-        stale = self.stale(shown, request)
+        stale = self.stale(run_id, request)
         updates: Updates = {self.message: "", self.parts.stale: stale}
-        recorded = self.recorded(shown, stale)
-        chosen = read_arms(values[len(Fields._fields) :]) if request is None else request.arms
+        recorded = self.is_recorded(run_id, stale)
+        arms = read_arms(values[len(Fields._fields) :]) if request is None else request.arms
         line = partial(self.row.summary.value, values=dict(zip(Fields._fields, values, strict=False)))
         updates[self.row.summary.line] = line("")
         try:
@@ -110,21 +93,21 @@ class _Page(RunPage):
                 raise InputError(unreadable)
             updates[self.row.summary.line] = line(f"{request.traffic.label}. {self.what_run_does(request)}")
             facts, machine = self.bench.facts(request.model), hardware.detect()
-            lacking = self.bench.obstacle(facts)
-            updates[self.message] = lacking
+            obstacle = self.bench.obstacle(facts)
+            updates[self.message] = obstacle
             results = self.bench.check(request)
             updates |= self.scripts(request, facts, results, partial(self.codes, request, facts), *values[-2:])
-            for arm, asked, found in zip(self.arms, chosen, results.values(), strict=True):
-                refused = found.refused(lacking)
-                updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, refused, recorded)
-                leading = offered(found.requested, facts, machine)
-                updates |= {part: gr.update(visible=name in leading) for name, part in _leading(arm).items()}
+            for column, arm, checked in zip(self.arms, arms, results.values(), strict=True):
+                title, checked_here = arm_title(arm.choices), checked.refused(obstacle)
+                updates[column.verdicts] = describe_titled(arm, title, column.key, checked_here, recorded)
+                leading = offered(checked.requested, facts, machine)
+                updates |= {part: gr.update(visible=name in leading) for name, part in _leading(column).items()}
         except InputError as error:
             updates |= {self.message: str(error)} | self.code.none(str(error))
             if recorded:
                 updates |= {self.message: "", self.row.summary.line: line(f"{NOT_RECORDED_HERE} {error}")}
-            for arm, asked in zip(self.arms, chosen, strict=True):
-                updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, None)
+            for column, arm in zip(self.arms, arms, strict=True):
+                updates[column.verdicts] = describe_titled(arm, arm_title(arm.choices), column.key, None)
         return updates
 
     def codes(self, request: Request, facts: ModelFacts, at: int, checked: Checked, paths: bool) -> Updates:
@@ -139,27 +122,33 @@ class _Page(RunPage):
 
     def attach(self, request: gr.Request) -> Updates:
         """The page was opened: show the run of `?run=`, else this visitor's newest if it has many requests, with its
-        settings. Of a run that does not exist the Compare page says so. A model that the address names stays."""
-        asked = read_address(request).model
-        model: Updates = {self.row.fields["model"]: asked} if asked else {}
+        settings. A model that the address names stays."""
+        address, run_id = read_address(request), request.query_params.get("run") or ""
+        model: Updates = {self.model: address.model} if address.model else {}
         run = wanted_run(self.bench, request)
         if run is None:
-            return {self.live: ""} | model
+            missing = run_id and address.page == "batching" and self.find_run(run_id) is None
+            return {self.live: ""} | model | ({self.message: no_run(run_id)} if missing else {})
         assert run.request.traffic is not None
         updates: Updates = {self.row.fields[name]: value for name, value in traffic_values(run.request).items()}
         if run.request.traffic.shape is None:
             updates[self.message] = GIVEN
-        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **updates, **self.arms_of(run)} | model
+        return {
+            self.live: run.id,
+            **self.buttons(buttons_of(run, request)),
+            **updates,
+            **self.arms_of(run.request),
+        } | model
 
 
 def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
-    """The run of many requests that a visitor sees first: that of `?run=`, else his newest; None if there is none."""
+    """The run of many requests that a visitor sees first: that of `?run=`, else their newest; None if there is none."""
     if asks_for_model(request, "batching"):
         return None
-    wanted = request.query_params.get("run") or ""
-    found = wanted if RUN_ID.fullmatch(wanted) else "" if wanted else bench.runs.newest(visitor_of(request).owner)
+    named = request.query_params.get("run") or ""
+    run_id = named if RUN_ID.fullmatch(named) else "" if named else bench.runs.newest(visitor_of(request).owner)
     with suppress(InputError):
-        run = bench.runs.get(found) if found else None
+        run = bench.runs.get(run_id) if run_id else None
         return run if run is not None and run.request.traffic is not None else None
     return None
 
@@ -187,28 +176,28 @@ class BatchArm(NamedTuple):
 
 def batch_arm(name: str, choices: Mapping[str, str], facts: ModelFacts | None, machine: Machine) -> BatchArm:
     """A column for one arm. `facts`: of the model that is selected when the page opens."""
-    key, shown = f"batch-{name.lower()}", offered(choices, facts, machine)
+    key, visible_axes = f"batch-{name.lower()}", offered(choices, facts, machine)
     values = dict(zip(batch_axes(), choice_values(choices), strict=True))
 
     def dropdown(axis: Optimization) -> gr.Dropdown:
         titles = [(choice.title, choice.name) for choice in axis.choices]
-        visible = not axis.many_requests or axis.name in shown
+        visible = not axis.many_requests or axis.name in visible_axes
         return axis_dropdown(axis, titles, values[axis], key, visible=visible)
 
     with gr.Column(elem_id=f"arm-{key}", elem_classes=["td-card", f"arm-{name.lower()}"], min_width=300):
-        asked = ArmRequest(name, dict(choices))
-        verdicts = verdict_box(f"verdicts-{key}", describe_titled(asked, arm_title(choices), key, None))
+        arm_request = ArmRequest(name, dict(choices))
+        verdicts = verdict_box(f"verdicts-{key}", describe_titled(arm_request, arm_title(choices), key, None))
         with gr.Row(elem_classes=["td-lead"]):
-            made = {axis: dropdown(axis) for axis in batch_axes() if axis.many_requests}
+            dropdowns = {axis: dropdown(axis) for axis in batch_axes() if axis.many_requests}
         with gr.Row(elem_id=f"axes-{key}", elem_classes=["td-axes"]):
-            made |= {axis: dropdown(axis) for axis in batch_axes() if not axis.many_requests}
-    return BatchArm(name, [made[axis] for axis in batch_axes()], verdicts)
+            dropdowns |= {axis: dropdown(axis) for axis in batch_axes() if not axis.many_requests}
+    return BatchArm(name, [dropdowns[axis] for axis in batch_axes()], verdicts)
 
 
 def offered(choices: Mapping[str, str], facts: ModelFacts | None, machine: Machine) -> set[str]:
     """The axes about many requests that have something to choose for this arm, or were set."""
     subject = None if facts is None else subject_of(facts, machine, choices)
-    found = set()
+    names = set()
     for axis in batch_axes():
         usable = any(
             choice.name != axis.default
@@ -216,12 +205,12 @@ def offered(choices: Mapping[str, str], facts: ModelFacts | None, machine: Machi
             for choice in axis.choices
         )
         if axis.many_requests and (usable or choices.get(axis.name, axis.default) != axis.default):
-            found.add(axis.name)
-    return found
+            names.add(axis.name)
+    return names
 
 
 def arm_title(choices: Mapping[str, str]) -> str:
     """How an arm batches, in words."""
-    axis = next(one for one in all_axes() if one.name == "batching")
+    axis = next(axis for axis in all_axes() if axis.name == "batching")
     title = axis.choice(choices.get(axis.name, axis.default)).title
     return "One after the other" if title == axis.off else f"{title.capitalize()} batching"

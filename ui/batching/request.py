@@ -13,7 +13,7 @@ from tokendyno.backend.traffic import Limits, Traffic
 from tokendyno.backend.traffic.presets import drawn
 from tokendyno.backend.traffic.requests import Arrival, Draw
 from tokendyno.backend.traffic.trace_file import parse_trace, read_trace
-from tokendyno.ui.components.axis_values import chosen, values_of
+from tokendyno.ui.components.axis_values import choices_of, values_of
 from tokendyno.ui.components.inputs import read_number, read_price, read_seconds, read_text, read_whole
 from tokendyno.ui.components.stale_line import changed_since
 
@@ -56,12 +56,12 @@ def batch_axes() -> tuple[Optimization, ...]:
 
 def read_request(values: Sequence[object], local_paths: bool) -> Request:
     """The request, or an InputError that names the control."""
-    fields, rest = Fields(*values[: len(Fields._fields)]), values[len(Fields._fields) :]
+    fields, axes = Fields(*values[: len(Fields._fields)]), values[len(Fields._fields) :]
     traffic, seed = read_traffic(fields, local_paths)
     model = read_text("The model", fields.model).strip()
     return Request(
         model,
-        read_arms(rest),
+        read_arms(axes),
         workload_of(traffic, seed, MOST_PAIRS, bool(fields.ignore_eos)),
         traffic,
         until_s=read_seconds(fields.seconds),
@@ -77,7 +77,7 @@ def read_traffic(fields: Fields, local_paths: bool) -> tuple[Traffic, int]:
     if not trace:
         return drawn(_shape(fields), seed, concurrent, pages, limits), seed
     if trace.startswith("{"):
-        found, name = parse_trace(trace.encode(), "The list of requests"), "a list"
+        requests, name = parse_trace(trace.encode(), "The list of requests"), "a list"
     elif not local_paths:
         raise InputError(
             'Requests are given as JSON Lines, one a line, such as {"prompt_tokens": 64, "max_new_tokens": 128}. '
@@ -85,8 +85,8 @@ def read_traffic(fields: Fields, local_paths: bool) -> tuple[Traffic, int]:
         )
     else:
         path = Path(trace[:MAX_PATH]).expanduser()
-        found, name = read_trace(path), path.name
-    return Traffic(found, concurrent, pages, limits, f"{len(found)} requests from {name}"), seed
+        requests, name = read_trace(path), path.name
+    return Traffic(requests, concurrent, pages, limits, f"{len(requests)} requests from {name}"), seed
 
 
 def _shape(fields: Fields) -> Draw:
@@ -123,12 +123,10 @@ def _limits(fields: Fields) -> Limits:
 def read_arms(values: Sequence[object]) -> list[ArmRequest]:
     """Each arm, from the axes of all arms."""
     width = len(batch_axes())
-    return [ArmRequest(name, read_choices(values[i * width : (i + 1) * width])) for i, name in enumerate(ARMS)]
-
-
-def read_choices(values: Sequence[object]) -> dict[str, str]:
-    """The choices of an arm that differ from the default, by axis."""
-    return chosen(batch_axes(), values)
+    return [
+        ArmRequest(name, choices_of(batch_axes(), values[at * width : (at + 1) * width]))
+        for at, name in enumerate(ARMS)
+    ]
 
 
 def choice_values(choices: Mapping[str, str]) -> list[str]:
@@ -157,7 +155,7 @@ def traffic_values(request: Request) -> dict[str, object]:
     """The values of the controls that make this request again; requests that were given as a list are left out."""
     traffic, work = request.traffic, request.workload
     assert traffic is not None
-    known: dict[str, object] = {
+    values: dict[str, object] = {
         "model": request.model,
         "concurrent": traffic.concurrent,
         "pages": traffic.pages,
@@ -168,19 +166,19 @@ def traffic_values(request: Request) -> dict[str, object]:
         "ignore_eos": work.ignore_eos,
     }
     if request.price_per_hour:
-        known["price"] = request.price_per_hour
-    return known | (draw_values(traffic.shape) if traffic.shape is not None else {})
+        values["price"] = request.price_per_hour
+    return values | (draw_values(traffic.shape) if traffic.shape is not None else {})
 
 
-def changed(ran: Request, wanted: Request) -> list[str]:
-    """What was edited since that run. The text of a label changes nothing; requests that were given as a list are not
-    shown again, so that nothing is said of them until another list is given."""
-    was, now = ran.traffic, wanted.traffic
-    if was is None or now is None:
+def changed(ran: Request, request: Request) -> list[str]:
+    """What was edited since that run. Labels do not count; requests that were given as a list are not shown again, so
+    nothing is said of them until another list is given."""
+    before, now = ran.traffic, request.traffic
+    if before is None or now is None:
         return []
-    work = replace(ran.workload, repeats=wanted.workload.repeats)
-    drawn_again = [(one.requests, one.concurrent, one.pages) for one in (was, now)]
-    unknown = was.shape is None and now.shape is not None
-    edited = not unknown and (drawn_again[0] != drawn_again[1] or work != wanted.workload)
-    workload = ["the traffic"] * edited + ["the limits"] * (was.limits != now.limits)
-    return changed_since(ran, wanted, workload)
+    work = replace(ran.workload, repeats=request.workload.repeats)
+    differs = (before.requests, before.concurrent, before.pages) != (now.requests, now.concurrent, now.pages)
+    hidden_list = before.shape is None and now.shape is not None
+    edited = not hidden_list and (differs or work != request.workload)
+    workload = ["the traffic"] * edited + ["the limits"] * (before.limits != now.limits)
+    return changed_since(ran, request, workload)

@@ -78,8 +78,8 @@ def checked_there(
     if machine is None:
         return results, ""
     there = bench.check(request, machine)
-    said = [f"{arm}: {check_document(request, facts, found, machine).summary}" for arm, found in there.items()]
-    return there, "\n".join([*said, machine.assumed])
+    lines = [f"{arm}: {check_document(request, facts, checked, machine).summary}" for arm, checked in there.items()]
+    return there, "\n".join([*lines, machine.assumed])
 
 
 def _texts(arms: tuple[str, ...], elem_id: str) -> list[gr.Code]:
@@ -117,9 +117,9 @@ def code_texts(
         return no_code(str(error)), no_code(str(error))
 
 
-def named_code(model: str, arm: ArmRequest, text: str, more: str = "") -> Any:
+def named_code(model: str, arm: ArmRequest, text: str, prefix: str = "") -> Any:
     """The update of a pane: its text, and in its label the name under which it is saved (`ui/js/page.js`)."""
-    return gr.update(value=text, label=f"Arm {arm.name}: {more}{script_name(model, arm)}")
+    return gr.update(value=text, label=f"Arm {arm.name}: {prefix}{script_name(model, arm)}")
 
 
 def script_name(model: str, arm: ArmRequest) -> str:

@@ -26,8 +26,7 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.fairness import Changes, fairness
 from tokendyno.ui.address import asks_for_model, read_address
 from tokendyno.ui.compare.code import code_panels, code_texts, named_code
-from tokendyno.ui.compare.palette import Taken, palette_dialog
-from tokendyno.ui.compare.palette import entries as offers
+from tokendyno.ui.compare.palette import Taken, palette_dialog, palette_value
 from tokendyno.ui.compare.request import (
     ARMS,
     CUSTOM,
@@ -43,15 +42,15 @@ from tokendyno.ui.compare.request import (
     within,
 )
 from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, Same, describe, fair_line, fair_value, verdict_box
-from tokendyno.ui.compare.work_row import WorkControls, WorkRow, work_row
+from tokendyno.ui.compare.work_row import WorkRow, work_row
 from tokendyno.ui.components.axis_values import all_known, edited
 from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.html import text_line
 from tokendyno.ui.components.stale_line import stale_line
 from tokendyno.ui.components.summary import NOT_HERE, model_line
 from tokendyno.ui.errors import Updates, read_event, shows_errors
-from tokendyno.ui.live.panel import RUN_ID, live_panel
-from tokendyno.ui.run_page import Parts, RunPage, axis_dropdown, first_facts
+from tokendyno.ui.live.panel import live_panel
+from tokendyno.ui.run_page import Parts, RunPage, axis_dropdown, first_facts, no_run
 from tokendyno.ui.visitor import buttons_of, visitor_of
 
 FIRST = {
@@ -69,57 +68,26 @@ FIRST = {
 """By device: presets of the arms that a newcomer finds, which differ clearly there, and why they do."""
 
 
-class CompareControls(NamedTuple):
-    """What another page may set and start: `arm_a` and `arm_b` hold one control for each axis; `buttons` are Run and
-    Stop; `inputs` is all that is typed or chosen, `asked` also the presets; `opened`: the event that fills them when
-    the page is opened; `better` leads to Advise."""
-
-    work: WorkControls
-    arm_a: list[gr.Dropdown]
-    arm_b: list[gr.Dropdown]
-    live: gr.HTML
-    buttons: list[gr.Button]
-    inputs: list[Any]
-    asked: list[Any]
-    opened: Any
-    better: gr.Button
-
-    @property
-    def model(self) -> gr.Dropdown:
-        """Of both arms."""
-        model: gr.Dropdown = self.work.model
-        return model
-
-    @property
-    def batch_size(self) -> gr.Number:
-        """Of both arms."""
-        batch_size: gr.Number = self.work.batch_size
-        return batch_size
-
-
-def compare_page(bench: Bench, courses: Courses) -> CompareControls:
+def compare_page(bench: Bench, courses: Courses) -> "ComparePage":
     """Build the page inside the current Blocks."""
     row = work_row(bench.offered, bench.limits.runs)
     with gr.Row(elem_id="arms", equal_height=False):
-        first, machine = first_facts(), hardware.detect()
+        facts, machine = first_facts(), hardware.detect()
         presets, why = FIRST["cuda" if machine.device == "cuda" else "cpu"]
-        entries = titles(first, machine)
-        arms = [arm_controls(name, preset, first, entries) for name, preset in zip(ARMS, presets, strict=True)]
+        entries = titles(facts, machine)
+        arms = [arm_controls(name, preset, facts, entries) for name, preset in zip(ARMS, presets, strict=True)]
     same = fair_line()
     message = text_line("message", role="alert", classes="td-failure")
-    older, offered = stale_line("live", "stale"), palette_dialog(bench, first)
+    older, offered = stale_line("live", "stale"), palette_dialog(bench, facts)
     live, code = live_panel(bench, why), code_panels(ARMS)
     parts = Parts("compare", list(row.work), row.run, row.stop, row.will, message, older, live, code)
-    page = Handlers(bench, parts, row, arms, same, offered, courses)
-    better = gr.Button("Is there a better arm for this prompt? Advise", size="sm", elem_id="to-advise")
+    to_advise = gr.Button("Is there a better arm for this prompt? Advise", size="sm", elem_id="to-advise")
+    page = ComparePage(bench, parts, row, arms, same, offered, to_advise, courses)
     _wire(page, row)
-    buttons = [row.run, row.stop]
-    return CompareControls(
-        row.work, arms[0].axes, arms[1].axes, live, buttons, page.inputs, page.asked, page.opened, better
-    )
+    return page
 
 
-def _wire(page: "Handlers", row: WorkRow) -> None:
+def _wire(page: "ComparePage", row: WorkRow) -> None:
     """The page's own events: presets, "A and one more", the palette, and "use the same"."""
     work, safe = page.work, shows_errors(page.message)
     settled = page.wire(page.checked, [work.prompt, work.system], [row.run.click, work.prompt.submit], page.checked)
@@ -127,16 +95,16 @@ def _wire(page: "Handlers", row: WorkRow) -> None:
     dropdowns = [part for arm in page.arms for part in (arm.preset, *arm.axes)]
     work.model.change(safe(page.show_unsupported), work.model, [*dropdowns, page.palette, page.message], **QUIET)
     for arm in page.arms:
-        asked = [arm.preset, work.model, *arm.axes]
-        chosen = arm.preset.select(safe(page.choose_preset(arm)), asked, [*arm.axes, page.message], **QUIET)
-        chosen.then(None, None, None, js=settled.changed, **QUIET)  # only its notes may be new
-    first, *others = page.arms
-    for arm in others:
+        inputs = [arm.preset, work.model, *arm.axes]
+        event = arm.preset.select(safe(page.choose_preset(arm)), inputs, [*arm.axes, page.message], **QUIET)
+        event.then(None, None, None, js=settled.changed, **QUIET)  # only its notes may be new
+    first, *other_arms = page.arms
+    for arm in other_arms:
         arm.verdicts.copy(safe(page.copy(arm)), first.axes, [*arm.axes, page.message], **QUIET)
     axes = [axis for arm in page.arms for axis in arm.axes]
     page.palette.take(safe(page.take), axes, [*axes, page.message], **QUIET)
     page.same.fix(safe(page.make_same), axes, [*axes, page.message], trigger_mode="multiple", **QUIET)
-    page.finish.then(safe(page.compare_workers), page.asked, [page.same, page.message], **QUIET)
+    page.finish.then(safe(page.compare_workers), page.check_inputs, [page.same, page.message], **QUIET)
 
 
 # --- an arm's column: its chips, and behind "All axes" a preset and a dropdown per axis -------------------------------
@@ -153,10 +121,10 @@ class ArmControls(NamedTuple):
 
 def arm_controls(name: str, preset: str, facts: ModelFacts | None, titles: "Titles") -> ArmControls:
     """A column for one arm, set to a preset. `facts`: of the model that is selected when the page opens."""
-    arm, chosen = name.lower(), preset_choices(preset, facts, hardware.detect())
-    values = choice_values(chosen)
+    arm, arm_choices = name.lower(), preset_choices(preset, facts, hardware.detect())
+    values = choice_values(arm_choices)
     with gr.Column(elem_id=f"arm-{arm}", elem_classes=["td-card", f"arm-{arm}"], min_width=300):
-        verdicts = verdict_box(f"verdicts-{arm}", describe(ArmRequest(name, chosen), preset, None))
+        verdicts = verdict_box(f"verdicts-{arm}", describe(ArmRequest(name, arm_choices), preset, None))
         with gr.Row(elem_id=f"axes-{arm}", elem_classes=["td-axes"]):
             presets = gr.Dropdown(
                 [*titles.presets, (CUSTOM, CUSTOM)],
@@ -211,14 +179,18 @@ def _blocked(facts: ModelFacts | None, machine: Machine, preset: ArmPreset) -> b
 # --- handlers ---------------------------------------------------------------------------------------------------------
 
 
-class Handlers(RunPage):
+class ComparePage(RunPage):
     """What is done when something on the page is changed or pressed.
 
-    facts    the line about the model
-    same     the line that says in what the arms differ
-    palette  the list of what can be added to an arm
-    checked  what `check` updates
+    work       controls of model and workload
+    facts      the line about the model
+    same       the line that says in what the arms differ
+    palette    the list of what can be added to an arm
+    to_advise  leads to Advise
+    checked    what `check` updates
     """
+
+    arms: list[ArmControls]
 
     def __init__(
         self,
@@ -228,11 +200,12 @@ class Handlers(RunPage):
         arms: list[ArmControls],
         same: gr.HTML,
         palette: gr.HTML,
+        to_advise: gr.Button,
         courses: Courses,
     ) -> None:
         super().__init__(bench, parts, arms, prompt_axes())
-        self.asked[len(self.inputs) : len(self.inputs)] = [arm.preset for arm in arms]
-        self.arms, self.work, self.facts = arms, row.work, row.facts
+        self.check_inputs[len(self.inputs) : len(self.inputs)] = [arm.preset for arm in arms]
+        self.work, self.facts, self.to_advise = row.work, row.facts, to_advise
         self.same, self.palette, self.courses = same, palette, courses
         checked = [part for arm in arms for part in (arm.preset, arm.verdicts)]
         checked += [row.facts, parts.chips.line, same, parts.message, parts.stale, *parts.code.texts]
@@ -241,23 +214,23 @@ class Handlers(RunPage):
     def read(self, values: Sequence[object]) -> Request:
         return within(read_request(values), self.bench.limits)
 
-    def changed(self, ran: Request, wanted: Request) -> list[str]:
-        return changed(ran, wanted)
+    def changed(self, ran: Request, request: Request) -> list[str]:
+        return changed(ran, request)
 
     # --- arms -------------------------------------------------------------------------------------
 
-    def check(self, shown: Any, *values: Any) -> Updates:
+    def check(self, run_id: Any, *values: Any) -> Updates:
         """Verdicts, facts, presets and scripts for the present values of the controls."""
         try:
             request, lacks = read_draft(values)
             request = within(request, self.bench.limits)
         except InputError as error:
             request, lacks = None, str(error)
-        chosen = read_arms(values[len(self.work) :]) if request is None else request.arms
-        updates: Updates = {self.parts.stale: self.stale(shown, request), self.same: ""}
-        recorded = self.recorded(shown, updates[self.parts.stale])
-        for arm, found in zip(self.arms, chosen, strict=True):
-            updates[arm.preset] = found.preset or matching_preset(found.choices)
+        arms = read_arms(values[len(self.work) :]) if request is None else request.arms
+        updates: Updates = {self.parts.stale: self.stale(run_id, request), self.same: ""}
+        recorded = self.is_recorded(run_id, updates[self.parts.stale])
+        for column, arm in zip(self.arms, arms, strict=True):
+            updates[column.preset] = arm.preset or matching_preset(arm.choices)
         settings = dict(zip(Fields._fields, values, strict=False))
         chips = self.parts.chips
         updates[chips.line] = chips.value("" if request is None else self.what_run_does(request), settings)
@@ -265,31 +238,31 @@ class Handlers(RunPage):
             if request is None:
                 raise InputError(lacks)
             facts, machine = self.bench.facts(request.model), hardware.detect()
-            lacking = self.bench.obstacle(facts)
-            updates[self.facts] = model_line(facts, lacking, 0 if lacking else download_bytes(facts.source))
+            obstacle = self.bench.obstacle(facts)
+            updates[self.facts] = model_line(facts, obstacle, 0 if obstacle else download_bytes(facts.source))
             results = self.bench.check(request)
             updates[self.same] = self.fair(request, results, facts)
             if not lacks:  # else what Run said of the missing prompt stays
                 updates[self.message] = ""
-            for arm, asked, result in zip(self.arms, chosen, results.values(), strict=True):
-                updates[arm.preset] = matching_preset(asked.choices, asked.preset, facts, machine)
-                shown_result = result.refused(NOT_HERE if lacking else "")
-                updates[arm.verdicts] = describe(asked, updates[arm.preset], shown_result, recorded)
+            for column, arm, checked in zip(self.arms, arms, results.values(), strict=True):
+                preset = updates[column.preset] = matching_preset(arm.choices, arm.preset, facts, machine)
+                checked_here = checked.refused(NOT_HERE if obstacle else "")
+                updates[column.verdicts] = describe(arm, preset, checked_here, recorded)
             updates |= self.scripts(request, facts, results, partial(self.codes, request, facts, lacks), *values[-2:])
         except InputError as error:
             why = f"{NOT_RECORDED_HERE} {error}" if recorded else ""
             updates |= {self.message: "" if recorded else str(error), self.facts: why}
-            for arm, asked in zip(self.arms, chosen, strict=True):
-                updates[arm.verdicts] = describe(asked, updates[arm.preset], None)
+            for column, arm in zip(self.arms, arms, strict=True):
+                updates[column.verdicts] = describe(arm, updates[column.preset], None)
             updates |= self.code.none(str(error))
         return updates
 
     def codes(self, request: Request, facts: ModelFacts, lacks: str, at: int, checked: Checked, paths: bool) -> Updates:
         """The scripts of a checked arm. `lacks`: what the request still lacks, such as a prompt."""
-        asked, (short, whole) = request.arms[at], code_texts(checked, facts, request.workload, paths, lacks)
+        arm, (short, whole) = request.arms[at], code_texts(checked, facts, request.workload, paths, lacks)
         return {
-            self.code.short[at]: named_code(request.model, asked, short),
-            self.code.whole[at]: named_code(request.model, asked, whole, "standalone-"),
+            self.code.short[at]: named_code(request.model, arm, short),
+            self.code.whole[at]: named_code(request.model, arm, whole, "standalone-"),
         }
 
     def show_unsupported(self, model: object) -> Updates:
@@ -299,7 +272,7 @@ class Handlers(RunPage):
         except InputError:
             return {}
         entries = titles(facts, hardware.detect())
-        updates: Updates = {self.palette: offers(facts)}
+        updates: Updates = {self.palette: palette_value(facts)}
         for arm in self.arms:
             updates[arm.preset] = gr.update(choices=[*entries.presets, (CUSTOM, CUSTOM)])
             updates |= {axis: gr.update(choices=pairs) for axis, pairs in zip(arm.axes, entries.choices, strict=True)}
@@ -315,8 +288,8 @@ class Handlers(RunPage):
                 choices = preset_choices(name, self.bench.facts(str(model)), hardware.detect())
             except InputError:  # `check` says so
                 choices = preset_choices(name)
-            wanted = zip(arm.axes, choice_values(choices), values, strict=True)
-            return {axis: value for axis, value, before in wanted if value != before}
+            after = zip(arm.axes, choice_values(choices), values, strict=True)
+            return {axis: value for axis, value, before in after if value != before}
 
         return choose
 
@@ -330,8 +303,8 @@ class Handlers(RunPage):
         at = ARMS.index(taken.arm)
         width = len(self.arms[at].axes)
         axes, before = prompt_axes(), values[at * width : (at + 1) * width]
-        asked = {axis.name: axis.default for axis in axes} | taken.choices if taken.whole else taken.choices
-        return edited(axes, self.arms[at].axes, before, asked)
+        choices = {axis.name: axis.default for axis in axes} | taken.choices if taken.whole else taken.choices
+        return edited(axes, self.arms[at].axes, before, choices)
 
     def fair(self, request: Request, results: Mapping[str, Checked], facts: ModelFacts) -> str:
         """In what the arms differ, and what would make them the same in what nobody chose."""
@@ -367,10 +340,10 @@ class Handlers(RunPage):
         """The page was opened: show the run of `?run=` or the arms of the course of `?worth=` or `?sweep=`, else this
         visitor's newest run, with its settings. A model that the address names stays, and an address of this page that
         names a model and no run asks for that model alone."""
-        asked = read_address(request).model
+        model = read_address(request).model
         course_id = request.query_params.get("worth") or request.query_params.get("sweep") or ""
-        found = self.opened_course(course_id) if course_id else self.opened_run(request)
-        return found | ({self.work.model: asked} if asked else {})
+        updates = self.opened_course(course_id) if course_id else self.opened_run(request)
+        return updates | ({self.work.model: model} if model else {})
 
     def opened_course(self, course_id: str) -> Updates:
         """An ablation with the arms between which it goes, or a sweep with its arm in both."""
@@ -388,17 +361,17 @@ class Handlers(RunPage):
 
     def opened_run(self, request: gr.Request) -> Updates:
         """The run that is shown at first, with its settings."""
-        wanted = request.query_params.get("run") or ""
-        if wanted:
-            run = self.bench.runs.get(wanted) if RUN_ID.fullmatch(wanted) else None
+        run_id = request.query_params.get("run") or ""
+        if run_id:
+            run = self.find_run(run_id)
             if run is None:
-                return {self.live: "", self.message: f"There is no run {wanted[:64]!r} here. Press Run to start one."}
+                return {self.live: "", self.message: no_run(run_id)}
             if run.request.traffic is not None:  # the Batching page shows it
                 return {self.live: ""}
         else:
-            named = asks_for_model(request, "compare")
-            newest = None if named else self.bench.runs.newest(visitor_of(request).owner)
-            run = self.bench.runs.get(newest) if newest else None
+            names_model = asks_for_model(request, "compare")
+            newest = None if names_model else self.bench.runs.newest(visitor_of(request).owner)
+            run = self.find_run(newest)
             if run is None or run.request.traffic is not None:
                 return {self.live: ""}
             if run.request.trial and self.courses.get(run.request.trial) is not None:
@@ -407,10 +380,9 @@ class Handlers(RunPage):
 
     def settings(self, run: Run) -> Updates:
         """Updates that show the settings of a run; choices that no longer exist are left alone."""
-        reads = run.request.quality is not None
-        updates = self.work.values(run.request) if not reads else {}
-        updates |= {self.work.model: run.request.model} | self.arms_of(run)
-        for arm, asked in zip(self.arms, run.request.arms, strict=False):
-            if all_known(prompt_axes(), asked.choices):
-                updates[arm.preset] = asked.preset or CUSTOM
+        updates = self.work.values(run.request) if run.request.quality is None else {}
+        updates |= {self.work.model: run.request.model} | self.arms_of(run.request)
+        for arm, requested in zip(self.arms, run.request.arms, strict=False):
+            if all_known(prompt_axes(), requested.choices):
+                updates[arm.preset] = requested.preset or CUSTOM
         return updates

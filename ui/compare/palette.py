@@ -49,19 +49,19 @@ class StartsOf(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def palette_dialog(bench: Bench, facts: ModelFacts | None) -> gr.HTML:
-    """The component; its value is what `entries` returns."""
+    """The component; its value is what `palette_value` returns."""
 
     def ask(question: object) -> str:
         try:
             costs = bench.start_costs(msgspec.convert(question, StartsOf).model)
-        except (msgspec.ValidationError, InputError):  # a hint that is missing hinders nobody
+        except (msgspec.ValidationError, InputError):  # the palette works without this hint
             costs = {}
         return msgspec.json.encode({key: start_cost_text(seconds) for key, seconds in costs.items()}).decode()
 
-    return component("palette", _TEMPLATE, "palette", entries(facts), functions=[ask])
+    return component("palette", _TEMPLATE, "palette", palette_value(facts), functions=[ask])
 
 
-def entries(facts: ModelFacts | None) -> str:
+def palette_value(facts: ModelFacts | None) -> str:
     """The component's value: all entries for this model here; none for a model that is not known."""
-    found = Offers("", []) if facts is None else Offers(facts.model, palette(facts, hardware.detect()))
-    return msgspec.json.encode(found).decode()
+    offers = Offers("", []) if facts is None else Offers(facts.model, palette(facts, hardware.detect()))
+    return msgspec.json.encode(offers).decode()

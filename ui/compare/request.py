@@ -17,7 +17,7 @@ from tokendyno.backend.hosting.limits import Limits
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.quality.texts import YOURS, passages
-from tokendyno.ui.components.axis_values import chosen, values_of
+from tokendyno.ui.components.axis_values import choices_of, values_of
 from tokendyno.ui.components.inputs import read_number, read_own_text, read_price, read_seconds, read_text, read_whole
 from tokendyno.ui.components.stale_line import changed_since
 
@@ -50,7 +50,7 @@ class Fields(NamedTuple):
 
 def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
     """The request, or an InputError that names the control. `need_prompt`: an empty prompt is one."""
-    fields, rest = Fields(*values[: len(Fields._fields)]), values[len(Fields._fields) :]
+    fields, arm_values = Fields(*values[: len(Fields._fields)]), values[len(Fields._fields) :]
     model = read_text("The model", fields.model).strip()
     prompt, prompt_tokens = read_text("The prompt", fields.prompt), read_whole("Prompt tokens", fields.prompt_tokens)
     if not need_prompt and not prompt.strip() and not prompt_tokens:
@@ -71,9 +71,9 @@ def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
         reasoning_effort=read_text("Reasoning effort", fields.reasoning_effort),
     )
     seconds, price = read_seconds(fields.seconds), read_price(fields.price)
-    own = read_own_text(fields.text)
-    reading = passages(YOURS, own) if own.strip() else []
-    return Request(model, read_arms(rest), workload, until_s=seconds, reading=reading, price_per_hour=price)
+    own_text = read_own_text(fields.text)
+    reading = passages(YOURS, own_text) if own_text.strip() else []
+    return Request(model, read_arms(arm_values), workload, until_s=seconds, reading=reading, price_per_hour=price)
 
 
 def read_draft(values: Sequence[object]) -> tuple[Request, str]:
@@ -87,22 +87,22 @@ def read_draft(values: Sequence[object]) -> tuple[Request, str]:
 def read_arms(values: Sequence[object]) -> list[ArmRequest]:
     """Each arm, from the axes of all arms; the presets that the arms show may follow, and more."""
     width = len(prompt_axes())
-    shown = values[len(ARMS) * width :][: len(ARMS)] or [""] * len(ARMS)
+    presets = values[len(ARMS) * width :][: len(ARMS)] or [""] * len(ARMS)
     choices = [read_choices(values[i * width : (i + 1) * width]) for i in range(len(ARMS))]
-    wished = [name if isinstance(name, str) and bundle(name) else "" for name in shown]
-    return [ArmRequest(*arm) for arm in zip(ARMS, choices, wished, strict=True)]
+    bundles = [name if isinstance(name, str) and bundle(name) else "" for name in presets]
+    return [ArmRequest(*arm) for arm in zip(ARMS, choices, bundles, strict=True)]
 
 
 def within(request: Request, limits: Limits) -> Request:
-    """The same with as many pairs at most as a visitor may ask for, two at least."""
+    """The request with no more pairs than a visitor may ask for, but two at least."""
     work = request.workload
     pairs = min(work.repeats, limits.repeats or work.repeats)
     if limits.run_tokens is not None:
         if request.traffic is None:
-            each = len(request.arms) * work.batch_size * (prompt_tokens(work) + work.max_new_tokens)
+            tokens = len(request.arms) * work.batch_size * (prompt_tokens(work) + work.max_new_tokens)
         else:
-            each = len(request.arms) * sum(one.tokens + one.max_new_tokens for one in request.traffic.requests)
-        pairs = min(pairs, limits.run_tokens // each)
+            tokens = len(request.arms) * sum(each.tokens + each.max_new_tokens for each in request.traffic.requests)
+        pairs = min(pairs, limits.run_tokens // tokens)
     return msgspec.structs.replace(request, workload=replace(work, repeats=max(LEAST_PAIRS, pairs)))
 
 
@@ -113,7 +113,7 @@ def what_pairs(request: Request) -> str:
 
 def read_choices(values: Sequence[object]) -> dict[str, str]:
     """The choices of an arm that differ from the default, by axis."""
-    return chosen(prompt_axes(), values)
+    return choices_of(prompt_axes(), values)
 
 
 def choice_values(choices: dict[str, str]) -> list[str]:
@@ -134,14 +134,15 @@ def preset_choices(name: str, facts: ModelFacts | None = None, machine: Machine 
 def matching_preset(
     choices: dict[str, str], shown: str = "", facts: ModelFacts | None = None, machine: Machine | None = None
 ) -> str:
-    """The preset that comes to exactly these choices, or `CUSTOM`; of several the one that is shown, else no bundle."""
-    found = sorted(arm_presets(), key=lambda preset: (preset.name != shown, preset.bundle))
-    return next((p.name for p in found if preset_choices(p.name, facts, machine) == choices), CUSTOM)
+    """The preset that comes to exactly these choices, or `CUSTOM`; of several the one that is shown, else one that is
+    no bundle."""
+    presets = sorted(arm_presets(), key=lambda preset: (preset.name != shown, preset.bundle))
+    return next((p.name for p in presets if preset_choices(p.name, facts, machine) == choices), CUSTOM)
 
 
-def changed(ran: Request, wanted: Request) -> list[str]:
+def changed(ran: Request, request: Request) -> list[str]:
     """What was edited since that run. The texts of a reading are no workload that the page shows."""
-    was, now = ran.workload, replace(wanted.workload, repeats=ran.workload.repeats)
-    workload = ["the prompt"] if was.prompt != now.prompt else []
-    workload += ["the workload"] if replace(was, prompt="?") != replace(now, prompt="?") else []
-    return changed_since(ran, wanted, workload if ran.quality is None else [])
+    before, now = ran.workload, replace(request.workload, repeats=ran.workload.repeats)
+    workload = ["the prompt"] if before.prompt != now.prompt else []
+    workload += ["the workload"] if replace(before, prompt="?") != replace(now, prompt="?") else []
+    return changed_since(ran, request, workload if ran.quality is None else [])

@@ -67,9 +67,9 @@ def verdict_box(elem_id: str, value: str) -> gr.HTML:
 
 def describe(arm: ArmRequest, preset: str, checked: Checked | None, recorded: bool = False) -> str:
     """An arm as the component's value. `preset`: the one that comes to its choices, or `CUSTOM`; `checked`: None where
-    the arm cannot be checked; `recorded`: a run of it is shown that was made elsewhere, so that nobody has asked yet
-    for what cannot run here."""
-    title = next((one.title for one in arm_presets() if one.name == preset), "Your choices")
+    the arm cannot be checked; `recorded`: a run of it is shown that was made elsewhere, so what blocks it here is no
+    failure."""
+    title = next((known.title for known in arm_presets() if known.name == preset), "Your choices")
     return describe_titled(arm, title, arm.name.lower(), checked, recorded, True)
 
 
@@ -78,22 +78,24 @@ def describe_titled(
 ) -> str:
     """The same under any title. `key`: of the column; `offers`: the palette adds to it."""
     if checked is None:
-        found = Verdicts(arm.name, key, offers, title, _chips(arm.choices, {}), "", "", 0, [])
+        verdicts = Verdicts(arm.name, key, offers, title, _chips(arm.choices, {}), "", "", 0, [])
     else:
-        found = _checked(arm, checked, key, offers, title)
-    return msgspec.json.encode(_as_recorded(found) if recorded else found).decode()
+        verdicts = _checked(arm, checked, key, offers, title)
+    return msgspec.json.encode(_as_recorded(verdicts) if recorded else verdicts).decode()
 
 
-def _as_recorded(found: Verdicts) -> Verdicts:
-    """What blocks an arm here is no failure of a run that another machine has made."""
+def _as_recorded(verdicts: Verdicts) -> Verdicts:
+    """The same where a run of the arm was made elsewhere: what blocks it here is a note."""
     lines = [
         msgspec.structs.replace(line, level="note", reason=f"{NOT_RECORDED_HERE} {line.reason}")
         if line.level == "blocked"
         else line
-        for line in found.verdicts
+        for line in verdicts.verdicts
     ]
-    chips = [msgspec.structs.replace(chip, level="" if chip.level == "blocked" else chip.level) for chip in found.chips]
-    return msgspec.structs.replace(found, verdicts=lines, chips=chips, share=min(found.share, 1.0))
+    chips = [
+        msgspec.structs.replace(chip, level="" if chip.level == "blocked" else chip.level) for chip in verdicts.chips
+    ]
+    return msgspec.structs.replace(verdicts, verdicts=lines, chips=chips, share=min(verdicts.share, 1.0))
 
 
 def _checked(arm: ArmRequest, checked: Checked, key: str, offers: bool, title: str) -> Verdicts:
@@ -117,20 +119,20 @@ def _checked(arm: ArmRequest, checked: Checked, key: str, offers: bool, title: s
     blocked, over = bool(checked.blocked), needed > room_bytes
     settled = [verdict for verdict in checked.verdicts if verdict.level == "note" and verdict.becomes]
     parts = "\n".join([parts, *(verdict.reason for verdict in settled)])
-    text = "".join(f"{verdict.axis} auto \u2192 {verdict.becomes}{BETWEEN}" for verdict in settled)
+    summary = "".join(f"{verdict.axis} auto \u2192 {verdict.becomes}{BETWEEN}" for verdict in settled)
     margin = f" \u00b1 {memory.margin:.0%}" if memory.margin else ""
-    text += f"{_size(needed)}{margin} predicted of {_size(room_bytes)} free{BETWEEN}"
-    text += "does not fit" if over else "cannot run" if blocked else "runs here"
+    summary += f"{_size(needed)}{margin} predicted of {_size(room_bytes)} free{BETWEEN}"
+    summary += "does not fit" if over else "cannot run" if blocked else "runs here"
     lines = [
         VerdictLine(verdict.level, verdict.reason, verdict.source, verdict.fix, _fix_text(verdict.fix))
         for verdict in checked.verdicts
         if verdict.level != "ok" and verdict not in settled  # those stand with the memory
     ]
-    lines += [VerdictLine("note", f"{axis_title(axis)}: {said}", "", {}, "") for axis, said in checked.details.items()]
+    lines += [VerdictLine("note", f"{axis_title(axis)}: {text}", "", {}, "") for axis, text in checked.details.items()]
     worst = {v.axis: v.level for v in sorted(checked.verdicts, key=lambda v: _LEVELS.index(v.level))}
     chips = _chips(arm.choices, worst)
     share = needed / max(1, room_bytes)
-    return Verdicts(arm.name, key, offers, title, chips, text, parts, share, lines, arguments_of(checked).lines())
+    return Verdicts(arm.name, key, offers, title, chips, summary, parts, share, lines, arguments_of(checked).lines())
 
 
 _LEVELS: tuple[Level, ...] = ("ok", "note", "fallback", "blocked")
@@ -175,6 +177,6 @@ def fair_line() -> gr.HTML:
     return component("fair", '<div class="td-fair" role="status"></div>', "same", classes=["td-line"])
 
 
-def fair_value(found: Fairness | None) -> str:
+def fair_value(fairness: Fairness | None) -> str:
     """The component's value; "" where there is nothing to say."""
-    return "" if found is None else msgspec.json.encode(found).decode()
+    return "" if fairness is None else msgspec.json.encode(fairness).decode()

@@ -10,7 +10,7 @@ from tokendyno.ui.components.inputs import read_text
 from tokendyno.ui.errors import Updates
 
 
-def chosen(axes: Sequence[Optimization], values: Sequence[object]) -> dict[str, str]:
+def choices_of(axes: Sequence[Optimization], values: Sequence[object]) -> dict[str, str]:
     """The choices that differ from the default, by axis. InputError for what is no choice."""
     named = {axis.name: read_text(axis.title, value) for axis, value in zip(axes, values, strict=True)}
     return dict(make_config("", named).choices)
@@ -28,10 +28,9 @@ def all_known(axes: Sequence[Optimization], choices: Mapping[str, str]) -> bool:
 
 
 def edited(
-    axes: Sequence[Optimization], controls: Sequence[gr.Dropdown], values: Sequence[object], asked: Mapping[str, str]
+    axes: Sequence[Optimization], controls: Sequence[gr.Dropdown], values: Sequence[object], choices: Mapping[str, str]
 ) -> Updates:
-    """Updates of the controls that were asked for, others left alone. InputError for what is no choice."""
+    """Updates of the controls of the axes in `choices`; others are left alone. InputError for what is no choice."""
     before = dict(zip((axis.name for axis in axes), values, strict=True))
-    after = values_of(axes, chosen(axes, [{**before, **asked}[axis.name] for axis in axes]))
-    shown = zip(axes, controls, after, strict=True)
-    return {control: value for axis, control, value in shown if axis.name in asked}
+    after = values_of(axes, choices_of(axes, [{**before, **choices}[axis.name] for axis in axes]))
+    return {control: value for axis, control, value in zip(axes, controls, after, strict=True) if axis.name in choices}

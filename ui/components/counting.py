@@ -23,8 +23,8 @@ def wire_counting(
 ) -> None:
     """Say so before the facts of another model take a while; the answer takes the sentence away."""
 
-    def announce(chosen: object) -> Updates:
-        return {message: COUNTING} if slow_to_resolve(chosen, bench) else {}
+    def announce(name: object) -> Updates:
+        return {message: COUNTING} if slow_to_resolve(name, bench) else {}
 
     model.change(safe(announce), model, message, **QUIET)
 

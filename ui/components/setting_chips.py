@@ -56,26 +56,26 @@ class SettingChips:
             classes=["td-line", "td-facts", *classes.split()],
         )
 
-    def watch(self, controls: Mapping[str, Any], **beside: Any) -> None:
+    def watch(self, controls: Mapping[str, Any], **companions: Any) -> None:
         """Take the controls, which may be built after the line. The title of a setting is its label without remarks; a
         control that is labelled "to" belongs to the one before it, and the first to no setting: it is the model.
-        `beside`: by title a further control that is put back with a setting."""
-        self.controls = {**controls, **beside}
+        `companions`: by title a further control that is put back with a setting."""
+        self.controls = {**controls, **companions}
         self.defaults = {name: control.value for name, control in self.controls.items()}
         title = ""
         for name, control in [*controls.items()][1:]:
             title = title if control.label == "to" else re.split(r", (?=\w{3})| \(|:", control.label)[0]
             self.settings.setdefault(title, []).append(name)
-        for title in beside:
+        for title in companions:
             self.settings[title].append(title)
 
     def value(self, sentence: str, values: Mapping[str, object]) -> str:
         """The component's value. `values`: of the controls, by name; they may hold anything."""
         chips = [
-            SettingChip(title, self._text(names, values), self._text(names, self.defaults))
-            for title, every in self.settings.items()
-            if (names := [name for name in every if name in values])
-            and any(values[name] != self.defaults[name] for name in names)
+            SettingChip(title, self._text(sent, values), self._text(sent, self.defaults))
+            for title, names in self.settings.items()
+            if (sent := [name for name in names if name in values])
+            and any(values[name] != self.defaults[name] for name in sent)
         ]
         return msgspec.json.encode(ChipLine(sentence, chips)).decode()
 

@@ -3,7 +3,7 @@
 The value names the run that it was computed for: an answer that arrives after another run was started says nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import gradio as gr
 import msgspec
@@ -37,8 +37,8 @@ def stale_value(run: Run | None, changed: Sequence[str] | None) -> str:
     if changed is None:
         text = UNREADABLE
     elif changed:
-        what = " and ".join(filter(None, [", ".join(changed[:-1]), changed[-1]]))
-        text = f"You changed {what} since this run. Press Run for new results."
+        listed = " and ".join(filter(None, [", ".join(changed[:-1]), changed[-1]]))
+        text = f"You changed {listed} since this run. Press Run for new results."
     return msgspec.json.encode(Stale(run.id, text)).decode()
 
 
@@ -47,18 +47,21 @@ def unchanged(value: str) -> bool:
     return bool(value) and not msgspec.json.decode(value, type=Stale).text
 
 
-def changed_since(ran: Request, wanted: Request, workload: Sequence[str]) -> list[str]:
+def changed_since(ran: Request, request: Request, workload: Sequence[str]) -> list[str]:
     """What was edited since that run. `workload`: what of the workload, by name; how many pairs may be run, and for
     how long, does not count."""
     defaults = {axis.name: axis.default for axis in all_axes()}
 
-    def chosen(choices: Mapping[str, str]) -> dict[str, str]:
-        return {axis: choice for axis, choice in choices.items() if choice != defaults.get(axis)}
+    def arm_choices(request: Request) -> dict[str, dict[str, str]]:
+        return {
+            arm.name: {axis: choice for axis, choice in arm.choices.items() if choice != defaults.get(axis)}
+            for arm in request.arms
+        }
 
-    arms = {arm.name: chosen(arm.choices) for arm in ran.arms}
+    before, now = arm_choices(ran), arm_choices(request)
     return [
-        *(["the model"] if ran.model != wanted.model else []),
+        *(["the model"] if ran.model != request.model else []),
         *workload,
-        *(["the price"] if ran.price_per_hour != wanted.price_per_hour and ran.quality is None else []),
-        *(f"arm {arm.name}" for arm in wanted.arms if arms.get(arm.name, chosen(arm.choices)) != chosen(arm.choices)),
+        *(["the price"] if ran.price_per_hour != request.price_per_hour and ran.quality is None else []),
+        *(f"arm {name}" for name, choices in now.items() if before.get(name, choices) != choices),
     ]

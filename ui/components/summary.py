@@ -11,8 +11,8 @@ NOT_HERE = "The model cannot be loaded here now: the line under the model says w
 """A verdict on both arms."""
 
 
-def model_line(facts: ModelFacts, lacking: str = "", download_bytes: int = 0) -> str:
-    """The facts of a model. `lacking`: why it cannot be loaded; `download_bytes`: what a run downloads."""
+def model_line(facts: ModelFacts, obstacle: str = "", download_bytes: int = 0) -> str:
+    """The facts of a model. `obstacle`: why it cannot be loaded; `download_bytes`: what a run downloads."""
     fixed = facts.layer_kinds.count("fixed")
     if facts.kind == "decoder" and (facts.sliding_layers or fixed):
         sliding = f"{facts.sliding_layers} sliding (window {facts.window:,}), " if facts.window else ""
@@ -35,15 +35,15 @@ def model_line(facts: ModelFacts, lacking: str = "", download_bytes: int = 0) ->
     if facts.note:
         parts.append(facts.note)
     line = BETWEEN.join(parts)
-    return f"\u2715 {lacking} \u2014 {line}" if lacking else line
+    return f"\u2715 {obstacle} \u2014 {line}" if obstacle else line
 
 
 def machine_line(machine: Machine) -> str:
     """The machine on which models will run. How much memory is free changes with every run: the arms say it."""
     if machine.gpus:
         gpu = machine.gpus[0]
-        more = f" (first of {len(machine.gpus)})" if len(machine.gpus) > 1 else ""
-        return f"{gpu.name}{more}, {' '.join(bytes_text(gpu.memory_bytes))}, driver {machine.driver}"
+        others = f" (first of {len(machine.gpus)})" if len(machine.gpus) > 1 else ""
+        return f"{gpu.name}{others}, {' '.join(bytes_text(gpu.memory_bytes))}, driver {machine.driver}"
     return f"CPU only: {machine.cpu}, {machine.cores} cores, {' '.join(bytes_text(machine.memory_bytes))}"
 
 

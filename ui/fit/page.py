@@ -17,7 +17,7 @@ from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.history.measured import measured
 from tokendyno.backend.models import catalogue
 from tokendyno.backend.redact import redact
-from tokendyno.ui.compare.page import CompareControls
+from tokendyno.ui.compare.page import ComparePage
 from tokendyno.ui.compare.request import choice_values
 from tokendyno.ui.components.counting import wire_counting
 from tokendyno.ui.components.events import FOCUS_RUN, QUIET, Settled
@@ -109,44 +109,40 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
 
     def show(request: gr.Request, *values: Any) -> Updates:
         try:
-            found, lowered = find(bench, *values)
+            fit, lowered = find(bench, *values)
         except InputError as error:
             return {message: redact(str(error)), title: "", answer: "", result: "", notes: ""}
-        ran = measured(found, bench.history.listing, visitor_of(request))
-        shown = view(found, ran.run if ran else "", ran.words if ran else "")
-        said = " ".join(sentence for sentence in (lowered, shown.answer.words) if sentence)
+        run = measured(fit, bench.history.listing, visitor_of(request))
+        fit_view = view(fit, run.run if run else "", run.words if run else "")
         return {
             message: "",
-            title: shown.heading,
-            answer: said,
-            notes: " ".join(shown.remarks),
-            result: msgspec.json.encode(shown).decode(),
+            title: fit_view.heading,
+            answer: " ".join(filter(None, [lowered, fit_view.answer.words])),
+            notes: " ".join(fit_view.remarks),
+            result: msgspec.json.encode(fit_view).decode(),
         }
 
     wire_counting(model, message, bench, shows_errors(message))
 
-    def show_opened(request: gr.Request, read: object, *values: Any) -> Updates:
-        return show(request, *values) if read else {}
+    def show_opened(request: gr.Request, address_read: object, *values: Any) -> Updates:
+        return show(request, *values) if address_read else {}
 
-    safe, asked = shows_errors(message)(show), [model, gpu, amounts, count]
-    opened.select(shows_errors(message)(show_opened), [address, *asked], outputs, **QUIET)
+    show_safely, inputs = shows_errors(message)(show), [model, gpu, amounts, count]
+    opened.select(shows_errors(message)(show_opened), [address, *inputs], outputs, **QUIET)
     changes = [model.change, gpu.change, count.change, amounts.input]
-    Settled("fit").after(changes)(safe, asked, outputs, trigger_mode="always_last", **QUIET)
-    return FitControls(model, gpu, count, amounts, message, result, outputs, safe)
+    Settled("fit").after(changes)(show_safely, inputs, outputs, trigger_mode="always_last", **QUIET)
+    return FitControls(model, gpu, count, amounts, message, result, outputs, show_safely)
 
 
 # --- sharding ------------------------------------------------------------------------------------
-
-# transformers splits the model for that, without its weights, which takes seconds: the table is made when it is asked
-# for.
-
 
 WORKING = "transformers splits the model, without its weights: this takes seconds."
 KINDS = {"tensor": "Tensor parallel", "expert": "Expert parallel"}
 
 
 def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
-    """A closed section with a button for each kind. What it shows goes when the model or the number of GPUs changes."""
+    """A closed section with a button for each kind, since transformers takes seconds to split a model. What it shows
+    goes when the model or the number of GPUs changes."""
     with gr.Accordion("How several GPUs split it, layer by layer", open=False, elem_id="fit-sharding"):
         with gr.Row():
             buttons = {kind: gr.Button(title, size="sm", elem_id=f"fit-{kind}") for kind, title in KINDS.items()}
@@ -155,10 +151,10 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
         table = component("sharding", template, "fit-sharding-table")
 
     def show(kind: str, name: object, count: object) -> Updates:
-        found = split(bench, kind, name, count)
-        rows = list(map(sharding_cells, found.rows))
-        shown = {"heading": found.heading, "columns": SHARDING_COLUMNS, "rows": rows}
-        return {message: "", table: msgspec.json.encode(shown).decode()}
+        shards = split(bench, kind, name, count)
+        rows = list(map(sharding_cells, shards.rows))
+        sheet = {"heading": shards.heading, "columns": SHARDING_COLUMNS, "rows": rows}
+        return {message: "", table: msgspec.json.encode(sheet).decode()}
 
     for kind, button in buttons.items():
         button.click(lambda: (WORKING, ""), None, [message, table], **QUIET).then(
@@ -181,8 +177,9 @@ def split(bench: Bench, kind: str, model: object, gpus: object) -> Sharding:
     return sharding(bench.facts(f"random:{name.removeprefix('random:')}"), f"{kind}-{count}")
 
 
-def run_this(fit: FitControls, compare: CompareControls, pages: gr.Tabs) -> None:
+def run_this(fit: FitControls, compare: ComparePage, pages: gr.Tabs) -> None:
     """Connect "Run this": a row becomes arm B of the Compare page, with its model and batch size."""
+    arm_b = compare.arms[1].axes
 
     def take(event: gr.EventData, model: object, amounts: object) -> Updates:
         choices = read_taken(event)
@@ -190,10 +187,14 @@ def run_this(fit: FitControls, compare: CompareControls, pages: gr.Tabs) -> None
             batch = read_whole("Batch size", read_amounts(amounts).batch)
         except InputError:  # the row was computed before
             batch = 1
-        updates: Updates = {pages: gr.Tabs(selected="compare"), compare.model: read_text("The model", model).strip()}
-        updates |= {compare.batch_size: batch, fit.message: ""}
-        return updates | dict(zip(compare.arm_b, choice_values(choices), strict=True))
+        return {
+            pages: gr.Tabs(selected="compare"),
+            compare.model: read_text("The model", model).strip(),
+            compare.work.batch_size: batch,
+            fit.message: "",
+            **dict(zip(arm_b, choice_values(choices), strict=True)),
+        }
 
-    outputs = [pages, compare.model, compare.batch_size, *compare.arm_b, fit.message]
+    outputs = [pages, compare.model, compare.work.batch_size, *arm_b, fit.message]
     taken = fit.result.take(shows_errors(fit.message)(take), [fit.model, fit.amounts], outputs, **QUIET)
     taken.success(None, None, None, js=FOCUS_RUN, **QUIET)

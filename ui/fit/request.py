@@ -53,12 +53,11 @@ def find(bench: Bench, model: object, gpu: object, amounts: object, gpus: object
     """The table for the values of the controls. A context beyond the model's positions is lowered to them."""
     name = read_text("The model", model).strip()
     card = read_text("The GPU", gpu).strip()
-    asked = read_amounts(amounts)
-    machine = hardware.detect()
-    kept_bytes = bench.freeable_bytes  # by workers that would end
-    device = device_of(machine, vram=card) if is_size(card) else device_of(machine, card, freeable_bytes=kept_bytes)
-    tokens = None if asked.context is None else read_whole("Context", asked.context)
-    sequences, count = read_whole("Batch size", asked.batch), read_whole("GPUs", gpus)
+    sliders = read_amounts(amounts)
+    machine, freeable_bytes = hardware.detect(), bench.freeable_bytes  # by workers that would end
+    device = device_of(machine, vram=card) if is_size(card) else device_of(machine, card, freeable_bytes=freeable_bytes)
+    tokens = None if sliders.context is None else read_whole("Context", sliders.context)
+    sequences, count = read_whole("Batch size", sliders.batch), read_whole("GPUs", gpus)
     facts = bench.facts(name)
     lowered = ""
     if tokens is not None and tokens > facts.max_positions:
@@ -70,7 +69,7 @@ def find(bench: Bench, model: object, gpu: object, amounts: object, gpus: object
 def read_taken(event: gr.EventData) -> dict[str, str]:
     """The choices of a row whose "Run this" was pressed, by axis."""
     choices = read_event(event, Taken, "This row").choices
-    known = {axis.name: {choice.name for choice in axis.choices} for axis in all_axes() if axis.in_fit_table}
-    if not all(choice in known.get(axis, ()) for axis, choice in choices.items()):
+    in_table = {axis.name: {choice.name for choice in axis.choices} for axis in all_axes() if axis.in_fit_table}
+    if not all(choice in in_table.get(axis, ()) for axis, choice in choices.items()):
         raise InputError("This row cannot be read. Reload the page.")
     return choices

@@ -53,8 +53,8 @@ class Connections:
 
     def add(self, address: str) -> bool:
         """Count a connection of this address, unless there are too many."""
-        most = self._limits.address_connections
-        if self._open.total() >= self._limits.connections or (most and self._open[address] >= most):
+        limit = self._limits.address_connections
+        if self._open.total() >= self._limits.connections or (limit and self._open[address] >= limit):
             return False
         self._open[address] += 1
         return True
@@ -65,23 +65,23 @@ class Connections:
     def enforce(self) -> None:
         """Drop connections until what waits to be read, of all and of one address, is within the limits: of the address
         with the most bytes first those that have stopped reading, then those that came last."""
-        left = {each: each.note_progress() for each in self.readers}
-        waiting: Counter[str] = Counter()
-        for each, bytes_left in left.items():
-            waiting[each.address] += bytes_left
+        unread = {connection: connection.note_progress() for connection in self.readers}
+        by_address: Counter[str] = Counter()
+        for connection, unread_bytes in unread.items():
+            by_address[connection.address] += unread_bytes
         most_of_address = self._limits.address_unread_bytes
-        while waiting:
-            address, of_address = waiting.most_common(1)[0]
-            over_address = most_of_address is not None and of_address > most_of_address
-            if not over_address and waiting.total() <= self._limits.unread_bytes:
+        while by_address:
+            address, unread_bytes = by_address.most_common(1)[0]
+            over_address = most_of_address is not None and unread_bytes > most_of_address
+            if not over_address and by_address.total() <= self._limits.unread_bytes:
                 return
-            connections = [each for each in self.readers if each.address == address]
-            stopped = [each for each in connections if each.progress_s < time.monotonic() - LOOK_EVERY_S]
-            newest = max(connections, key=lambda each: each.since_s)
-            chosen = min(stopped, key=lambda each: each.progress_s, default=newest)
-            waiting[address] -= left[chosen]
-            self.readers.discard(chosen)
-            chosen.drop()
+            connections = [reader for reader in self.readers if reader.address == address]
+            stopped = [reader for reader in connections if reader.progress_s < time.monotonic() - LOOK_EVERY_S]
+            newest = max(connections, key=lambda reader: reader.since_s)
+            dropped = min(stopped, key=lambda reader: reader.progress_s, default=newest)
+            by_address[address] -= unread[dropped]
+            self.readers.discard(dropped)
+            dropped.drop()
 
 
 class CountingTransport:
@@ -101,8 +101,12 @@ class CountingTransport:
 class Connection(H11Protocol):
     """A connection that is closed at once if there are too many, and later if it asks for nothing or reads nothing.
 
-    address     for which it counts; "" where it does not, before and after
-    progress_s  when the other end was last seen to have read `STALL_BYTES` more, or all
+    address         the one for which it counts; "" while it does not count
+    idle_s          for how long it has asked for nothing
+    since_s         when an answer began to wait to be read
+    progress_s      when the other end was last seen to have read `STALL_BYTES` more, or all
+    progress_bytes  how much it must have read for the next progress
+    postponed       whether the next request is looked at only once the answer has been read
     """
 
     address = ""
@@ -110,8 +114,8 @@ class Connection(H11Protocol):
     progress_bytes = 0
     postponed = False
 
-    def __init__(self, pool: Connections, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, pool: Connections, **options: Any) -> None:
+        super().__init__(**options)
         self.pool = pool
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -165,11 +169,11 @@ class Connection(H11Protocol):
 
     def note_progress(self) -> int:
         """Note how far the other end has read, for `progress_s`; returns the bytes that wait."""
-        left = self.unread_bytes()
-        read = self.counting.written - left
-        if self not in self.pool.readers or read >= self.progress_bytes:
-            self.progress_s, self.progress_bytes = time.monotonic(), read + min(left, STALL_BYTES)
-        return left
+        unread_bytes = self.unread_bytes()
+        read_bytes = self.counting.written - unread_bytes
+        if self not in self.pool.readers or read_bytes >= self.progress_bytes:
+            self.progress_s, self.progress_bytes = time.monotonic(), read_bytes + min(unread_bytes, STALL_BYTES)
+        return unread_bytes
 
     def update_backlog(self) -> None:
         """See to it that what waits to be read is counted, and within the limits."""

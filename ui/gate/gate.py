@@ -114,8 +114,8 @@ class Gate:
         if self._visitors.must_log_in and path in ("/login", "/logout") and method in ("GET", "HEAD", "POST"):
             answer = self._visitors.login if path == "/login" else self._visitors.logout
             return await answer(bounded(request, MAX_LOGIN_BYTES))
-        own = self._files if self._files is not None and self._files.serves(method, path) else None
-        if own is None and not exists(method, path, self._mcp):
+        files = self._files if self._files is not None and self._files.serves(method, path) else None
+        if files is None and not exists(method, path, self._mcp):
             raise HTTPException(404, "There is nothing at this address.")
         request = bounded(request, self._visitors.limits.body_bytes)
         visitor = self._visitors.find(request)
@@ -127,28 +127,28 @@ class Gate:
             if path in GREETED:
                 visitor, cookie = self._visitors.new_guest(request)
                 send = _with_cookie(send, cookie)
-            elif own is not None and own.previews(path):  # whoever previews a link keeps no cookie
+            elif files is not None and files.previews(path):  # whoever previews a link keeps no cookie
                 visitor, _ = self._visitors.new_guest(request)
         if path == "/":
             scope["query_string"] = without_gradios_own(scope["query_string"])
         if visitor is not None:
             scope[KEY] = visitor
-        sent: Any = None
-        named = method == "POST" or self._sessions.names_one(path)
-        if own is not None or named:
+        body: Any = None
+        names_session = method == "POST" or self._sessions.names_one(path)
+        if files is not None or names_session:
             if visitor is None:
                 raise HTTPException(401, NO_COOKIE)
-            if own is None and method == "POST":
-                sent = await self._sessions.read(request, visitor)
-            elif own is None:
+            if files is None and method == "POST":
+                body = await self._sessions.read(request, visitor)
+            elif files is None:
                 self._sessions.rename(request, visitor)
-        waits = method == "POST" or own is not None
+        waits = method == "POST" or files is not None
         async with self._turns.turn(visitor.address if visitor and waits else "") as end_turn:
-            if own is not None and visitor is not None:
-                return await own.answer(request, visitor)
-            if path.rstrip("/") == PULL and (response := await self._pulls.answer(sent)):
+            if files is not None and visitor is not None:
+                return await files.answer(request, visitor)
+            if path.rstrip("/") == PULL and (response := await self._pulls.answer(body)):
                 return response
-            receive = request.receive if method != "POST" else with_body(request, sent)
+            receive = request.receive if method != "POST" else with_body(request, body)
             await self._app(scope, receive, _first(end_turn, send))
         return None
 
@@ -186,25 +186,25 @@ class Pulls:
     """The `pull` of each component of a `gr.Blocks` that takes a question and nothing else, by the component's id."""
 
     def __init__(self, blocks: Any) -> None:
-        found: dict[int, Any] = {number: getattr(block, "pull", None) for number, block in blocks.blocks.items()}
+        pulls: dict[int, Any] = {number: getattr(block, "pull", None) for number, block in blocks.blocks.items()}
         self.functions: dict[int, Callable[[Any], str]] = {
             number: pull
-            for number, pull in found.items()
+            for number, pull in pulls.items()
             if getattr(pull, "_is_server_fn", False) and len(inspect.signature(pull).parameters) == 1
         }
         self._threads = ThreadPoolExecutor(THREADS, "pull")
 
-    async def answer(self, sent: dict[str, Any]) -> JSONResponse | None:
+    async def answer(self, body: dict[str, Any]) -> JSONResponse | None:
         """The answer to what was sent for a component; None if it is no such pull."""
-        number = sent.get("component_id")
-        pull = self.functions.get(number) if isinstance(number, int) and sent.get("fn_name") == "pull" else None
+        number = body.get("component_id")
+        pull = self.functions.get(number) if isinstance(number, int) and body.get("fn_name") == "pull" else None
         if pull is None:
             return None
         begin_s = time.monotonic()
 
         def work() -> JSONResponse:
             try:
-                return JSONResponse(pull(sent.get("data")))
+                return JSONResponse(pull(body.get("data")))
             except StopIteration as error:  # a future cannot hold it: the viewer would never be answered
                 raise RuntimeError("a pull looked for what is not there") from error
 

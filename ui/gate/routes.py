@@ -27,8 +27,8 @@ class Hosts:
 
     def __init__(self, names: Iterable[str] = (), machine: bool = True) -> None:
         """`names`: those listed; `machine`: the machine's own names as well, as others of its network know it."""
-        own = {socket.gethostname(), socket.getfqdn()} if machine else set()
-        known = {name.lower().rstrip(".") for name in ("localhost", *own, *names)}
+        machine_names = {socket.gethostname(), socket.getfqdn()} if machine else set()
+        known = {name.lower().rstrip(".") for name in ("localhost", *machine_names, *names)}
         self._names = {name for name in known if not name.startswith(".")}
         self._endings = tuple(name for name in known if name.startswith("."))
 
@@ -49,8 +49,8 @@ class Hosts:
 
 def without_port(host: str) -> str:
     """A host without its port and its brackets; what has no such form as it is."""
-    found = _HOST.fullmatch(host)
-    return (found[1] or found[2]) if found else host
+    match = _HOST.fullmatch(host)
+    return (match[1] or match[2]) if match else host
 
 
 def is_address(name: str) -> bool:
@@ -110,5 +110,5 @@ def open_to_all(path: str) -> bool:
 
 def without_gradios_own(query: bytes) -> bytes:
     """The query of the page without what Gradio reads for itself, and would answer with an internal error."""
-    own = (b"page", b"deep_link")
-    return b"&".join(part for part in query.split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) not in own)
+    reserved = (b"page", b"deep_link")
+    return b"&".join(part for part in query.split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) not in reserved)

@@ -47,19 +47,19 @@ LEFT_S = 60.0
 # --- bodies ---------------------------------------------------------------------------------------
 
 
-def bounded(request: Request, most: int) -> Request:
-    """The same request, whose body raises HTTPException once it is larger than `most` bytes, or late."""
+def bounded(request: Request, max_bytes: int) -> Request:
+    """The same request, whose body raises HTTPException once it is larger than `max_bytes`, or late."""
     length = request.headers.get("content-length", "0")
     too_large = HTTPException(
         413,
-        f"No more than {most:,} bytes may be sent here. Shorten the prompt, or choose a smaller file.",
+        f"No more than {max_bytes:,} bytes may be sent here. Shorten the prompt, or choose a smaller file.",
         {"Connection": "close"},
     )
     if "content-length" in request.headers and "transfer-encoding" in request.headers:
         # a proxy in between may read its end elsewhere
         sentence = "A request has either a length or comes in parts. Send it again."
         raise HTTPException(400, sentence, {"Connection": "close"})
-    if int(length) > most:
+    if int(length) > max_bytes:
         raise too_large
     seen, complete, deadline_s = 0, False, asyncio.get_running_loop().time() + WHOLE_BODY_S
 
@@ -76,7 +76,7 @@ def bounded(request: Request, most: int) -> Request:
         if message["type"] == "http.request":
             seen += len(message.get("body", b""))
             complete = not message.get("more_body", False)
-            if seen > most:
+            if seen > max_bytes:
                 raise too_large
         return message
 
@@ -141,26 +141,27 @@ class Sessions:
 
     def name(self, visitor: Visitor, word: str) -> str:
         """What Gradio knows a visitor's session by."""
-        said = f"{visitor.owner}\0{word}".encode("utf-8", "surrogatepass")
-        return hmac.new(self._key, said, hashlib.sha256).hexdigest()[:32]
+        owner_and_word = f"{visitor.owner}\0{word}".encode("utf-8", "surrogatepass")
+        return hmac.new(self._key, owner_and_word, hashlib.sha256).hexdigest()[:32]
 
     def keep(self, address: str, name: str) -> None:
         """This session will get an answer; the oldest may have to go. HTTPException where too many are waited for."""
-        of_address, now_s = self._by_address.setdefault(address, OrderedDict()), time.monotonic()
-        most = self._limits.address_events or float("inf")
-        if self._waiting(of_address) >= most:
-            for old in [each for each, at_s in of_address.items() if at_s < now_s - LEFT_S]:  # tabs that were closed
-                self._forget(address, old)
-            if self._waiting(of_address) >= most:
+        sessions, now_s = self._by_address.setdefault(address, OrderedDict()), time.monotonic()
+        max_waiting = self._limits.address_events or float("inf")
+        if self._waiting(sessions) >= max_waiting:
+            closed = [session for session, at_s in sessions.items() if at_s < now_s - LEFT_S]  # with their tabs
+            for session in closed:
+                self._forget(address, session)
+            if self._waiting(sessions) >= max_waiting:
                 raise HTTPException(
                     429, "Too many requests from this address wait for an answer. Try again in a minute."
                 )
-        self._by_address[address] = of_address
-        of_address[name] = now_s
-        of_address.move_to_end(name)
+        self._by_address[address] = sessions
+        sessions[name] = now_s
+        sessions.move_to_end(name)
         while sum(map(len, self._by_address.values())) > self._limits.sessions:
-            largest = max(self._by_address, key=lambda each: len(self._by_address[each]))
-            self._forget(largest, next(iter(self._by_address[largest])))
+            busiest = max(self._by_address, key=lambda owner: len(self._by_address[owner]))
+            self._forget(busiest, next(iter(self._by_address[busiest])))
 
     def _waiting(self, names: Iterable[str]) -> int:
         """Events of these sessions that are not answered, or whose answer was not fetched."""

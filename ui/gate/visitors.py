@@ -106,10 +106,10 @@ class Visitors:
     def _cookie(self, request: Request, name: str, value: str, max_age_s: int) -> str:
         """A cookie that no script can read. In a frame of another site, as on a Space, only a secure cookie in a
         partition of its own is kept (`set_cookie` knows partitions from Python 3.14 on)."""
-        made, secure = Response(), self.framed or request.scope.get("scheme") == "https"
+        response, secure = Response(), self.framed or request.scope.get("scheme") == "https"
         site = "none" if self.framed else "lax"
-        made.set_cookie(name, value, max_age_s, secure=secure, httponly=True, samesite=site)  # type: ignore[arg-type]
-        return made.headers["set-cookie"] + "; Partitioned" * self.framed
+        response.set_cookie(name, value, max_age_s, secure=secure, httponly=True, samesite=site)  # type: ignore[arg-type]
+        return response.headers["set-cookie"] + "; Partitioned" * self.framed
 
     # --- logins -----------------------------------------------------------------------------------
 
@@ -169,10 +169,10 @@ def _forwarded_for(request: Request) -> str:
     """The address from which the trusted proxy was reached; "" where it names none. Each proxy adds at the end of
     X-Forwarded-For who asked it, and a visitor may send a beginning of any kind. Addresses of private networks at the
     end are further proxies of the same host, so it is the last that is none of these."""
-    given = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
-    hops = [without_port(hop.strip()) for hop in given if hop.strip()]
-    others = [hop for hop in hops if not is_address(hop) or ipaddress.ip_address(hop).is_global]
-    return (others or hops or [""])[-1]
+    entries = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
+    hops = [without_port(hop.strip()) for hop in entries if hop.strip()]
+    public = [hop for hop in hops if not is_address(hop) or ipaddress.ip_address(hop).is_global]
+    return (public or hops or [""])[-1]
 
 
 def _check_failures(counted: list[tuple[Throttle, str]]) -> None:
@@ -226,8 +226,10 @@ def _page(request: Request, lead: str, fields: str, alert: str = "", status: int
         f"default-src 'none'; style-src 'nonce-{nonce}'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
     )
     action = with_query(request.scope["path"].removeprefix("/"), request)
-    said = f'<p role="alert">{html.escape(alert)}</p>' if alert else ""
-    text = _PAGE.format(nonce=nonce, lead=html.escape(lead), action=html.escape(action), fields=fields, alert=said)
+    alert_html = f'<p role="alert">{html.escape(alert)}</p>' if alert else ""
+    text = _PAGE.format(
+        nonce=nonce, lead=html.escape(lead), action=html.escape(action), fields=fields, alert=alert_html
+    )
     return HTMLResponse(text, status, {"content-security-policy": policy})
 
 

@@ -79,8 +79,8 @@ class Refusal(msgspec.Struct):
 def answer(bench: Bench, question: object, visitor: Visitor) -> str:
     """The JSON text that answers one question of a visitor."""
     try:
-        asked = msgspec.convert(question, Find | Beside | Change, strict=True)
-        reply = _answer(bench, asked, visitor)
+        parsed = msgspec.convert(question, Find | Beside | Change, strict=True)
+        reply = _answer(bench, parsed, visitor)
     except (msgspec.ValidationError, RecursionError):
         reply = Refusal(UNREADABLE)
     except InputError as error:
@@ -91,20 +91,20 @@ def answer(bench: Bench, question: object, visitor: Visitor) -> str:
     return msgspec.json.encode(reply).decode()
 
 
-def _answer(bench: Bench, asked: Find | Beside | Change, visitor: Visitor) -> msgspec.Struct:
+def _answer(bench: Bench, question: Find | Beside | Change, visitor: Visitor) -> msgspec.Struct:
     history = bench.history
-    match asked:
+    match question:
         case Find(fields=fields, page=page, zone=zone):
             search = read_search(fields, _page(page), zone_s=read_zone(zone))
-            found = history.listing.find(search, visitor)
-            found = msgspec.structs.replace(found, rows=[_titled(row) for row in found.rows])
+            runs = history.listing.find(search, visitor)
+            runs = msgspec.structs.replace(runs, rows=[_titled(row) for row in runs.rows])
             notes = " ".join(bench.store.messages)
-            return Runs(found, history.kept, history.team, bench.limits.imports, bench.store.trouble, notes)
+            return Runs(runs, history.kept, history.team, bench.limits.imports, bench.store.trouble, notes)
         case Beside(pins=pins):
             return history.beside(read_pins(pins), titles=True)
         case Change():
-            _change(bench, asked, visitor)
-            row = history.listing.one(asked.run, visitor)
+            _change(bench, question, visitor)
+            row = history.listing.one(question.run, visitor)
             return Changed(_titled(row) if row is not None else None)
 
 
@@ -114,19 +114,19 @@ def _titled(row: Row) -> Row:
     return msgspec.structs.replace(row, arms=arms)
 
 
-def _change(bench: Bench, asked: Change, visitor: Visitor) -> None:
+def _change(bench: Bench, change: Change, visitor: Visitor) -> None:
     changes = bench.history.changes
-    match asked.what:
+    match change.what:
         case "name":
-            changes.rename(asked.run, asked.text, visitor)
+            changes.rename(change.run, change.text, visitor)
         case "note":
-            changes.note(asked.run, asked.text, visitor)
+            changes.note(change.run, change.text, visitor)
         case "share" | "unshare":
-            changes.share(asked.run, asked.what == "share", visitor)
+            changes.share(change.run, change.what == "share", visitor)
         case "delete":
-            changes.delete([asked.run], visitor)
+            changes.delete([change.run], visitor)
         case "undelete":
-            changes.undelete([asked.run], visitor)
+            changes.undelete([change.run], visitor)
 
 
 def _page(text: str) -> int:

@@ -1,8 +1,12 @@
 // The address names the page, its model and what else it needs, so that it can be reloaded, shared, and gone back from.
 const PAGES = ['compare', 'advise', 'batching', 'fit', 'stories', 'history', 'claims', 'worth'];
 const WITHOUT_MODEL = ['stories', 'history', 'claims', 'worth'];
-const HISTORY_KEYS = ['q', 'of', 'axis', 'machine', 'since', 'until', 'at', 'pins', 'beside'];
-const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', 'story', 'name', 'worth', 'sweep', 'advice', ...HISTORY_KEYS];
+/** Keys of pages which no control fills when the page is opened. @type {{ [page: string]: string[] }} */
+const OWN_KEYS = {
+  history: ['q', 'of', 'axis', 'machine', 'since', 'until', 'at', 'pins', 'beside'],
+  worth: ['worth', 'sweep'], advise: ['advice'], stories: ['story'], claims: ['name'],
+};
+const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', ...Object.values(OWN_KEYS).flat()];
 /** @type {{ [page: string]: { [key: string]: any } }} */
 const facts = Object.fromEntries(PAGES.map((page) => [page, {}]));
 const runs = {};  // by page, the run that its address named when it was left: no other page's address names it
@@ -10,13 +14,11 @@ const runs = {};  // by page, the run that its address named when it was left: n
 const opened = window.gradio_config?.components.find(({ props }) => props.elem_id === 'pages');
 let current = opened?.props.selected ?? 'compare', first = current;
 let model = '';  // of the page that was shown last and has one
-const askedOfHistory = () => {
+const readAddress = (page) => {
   const here = new URL(location.href).searchParams;
-  facts.history = Object.fromEntries(HISTORY_KEYS.map((key) => [key, here.get(key)]));
+  for (const key of OWN_KEYS[page]) facts[page][key] = here.get(key);
 };
-askedOfHistory();
-for (const key of ['worth', 'sweep']) facts.worth[key] = new URL(location.href).searchParams.get(key);
-facts.advise.advice = new URL(location.href).searchParams.get('advice');
+Object.keys(OWN_KEYS).forEach(readAddress);
 const returning = [];  // pages that Back and Forward led to and whose tabs are still to open, the last one last
 
 const viewOf = () => (new URL(location.href).searchParams.get('view') || '').toLowerCase();
@@ -36,32 +38,32 @@ const addressOf = (page) => {
   }
   return here;
 };
-const touched = () => navigator.userActivation.hasBeenActive;  // else controls are being filled: it stays as it came
+// `push`: a view of its own, which Back leaves. Before anything is pressed, controls are being filled: it stays as it came.
+const write = (there, push) => {
+  if (!navigator.userActivation.hasBeenActive || there.href === location.href) return;
+  if (push) history.pushState(history.state, '', there.href); else history.replaceState(history.state, '', there.href);
+};
 
 const turnTo = (page) => {
   runs[current] = new URL(location.href).searchParams.get('run');
   const there = addressOf(page);
   there.searchParams.delete('run');
   if (runs[page]) there.searchParams.set('run', runs[page]);
-  if (touched() && there.href !== location.href) history.pushState(history.state, '', there.href);
+  write(there, true);
 };
-const amend = (page, push) => {
-  const there = addressOf(page);
-  if (push && touched() && there.href !== location.href) { history.pushState(history.state, '', there.href); return; }
-  if (touched() && there.href !== location.href) history.replaceState(history.state, '', there.href);
-};
+const amend = (page, push = false) => write(addressOf(page), push);
 
 // Values of the Fit page: its device where it is not this machine, its amounts where they are not the first ones.
 const worded = (names, values) => {
-  const found = Object.fromEntries(names.map((name, at) => [name, values[at]]));
-  if (found.gpu === 'this machine') found.gpu = '';
-  if (found.gpus === 1) found.gpus = '';
-  if ('amounts' in found) {
-    const { context, batch } = JSON.parse(found.amounts || '{}');
-    Object.assign(found, { context, batch: batch === 1 ? '' : batch });
-    delete found.amounts;
+  const keys = Object.fromEntries(names.map((name, at) => [name, values[at]]));
+  if (keys.gpu === 'this machine') keys.gpu = '';
+  if (keys.gpus === 1) keys.gpus = '';
+  if ('amounts' in keys) {
+    const { context, batch } = JSON.parse(keys.amounts || '{}');
+    Object.assign(keys, { context, batch: batch === 1 ? '' : batch });
+    delete keys.amounts;
   }
-  return found;
+  return keys;
 };
 
 window.tokendynoAddress = {
@@ -96,8 +98,8 @@ window.tokendynoAddress = {
 };
 watch('value', () => { if (props.value) show(first = props.value); });
 window.addEventListener('popstate', () => {
-  const asked = viewOf(), page = PAGES.includes(asked) ? asked : first;
-  if (page === 'history') askedOfHistory();
+  const view = viewOf(), page = PAGES.includes(view) ? view : first;
+  if (page === 'history') readAddress(page);
   if (page === (returning.at(-1) ?? current)) return;
   returning.push(page);
   const tabs = [...document.querySelectorAll('#pages [role="tab"]')];

@@ -1,7 +1,7 @@
 // The keyboard's place is never lost. When what had the focus is disabled, removed or hidden (Run while a run goes on, a
 // chip that was taken off), or a list was left with Enter, the focus goes to what is nearest, instead of to nothing.
 const pressable = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
-const usable = (one) => one.isConnected && !one.disabled && !one.closest('[inert], [hidden]') && one.checkVisibility({ visibilityProperty: true });
+const usable = (control) => control.isConnected && !control.disabled && !control.closest('[inert], [hidden]') && control.checkVisibility({ visibilityProperty: true });
 let last = null, around = [], before = 0;
 
 // Lists open when they get the focus: the one that was just left stays shut.
@@ -12,8 +12,8 @@ const shut = (list) => {
 const near = () => {
   for (const box of around) {
     if (!box.isConnected || box === document.body) continue;
-    const found = [...box.querySelectorAll(pressable)].filter(usable);
-    if (found.length) return found[Math.min(before, found.length - 1)];
+    const controls = [...box.querySelectorAll(pressable)].filter(usable);
+    if (controls.length) return controls[Math.min(before, controls.length - 1)];
   }
   return null;
 };

@@ -22,13 +22,13 @@ document.addEventListener('click', async (event) => {
   /** @param {string} text */
   const say = (text) => { panel.querySelector('.td-copied-as').textContent = text; };
   let refused = '';
-  const made = async () => {
+  const blob = async () => {
     const reply = await fetch(href);
     if (!reply.ok) throw new Error(refused = (await reply.json()).detail);
     return new Blob([await reply.arrayBuffer()], { type: kind });
   };
   try {
-    await navigator.clipboard.write([new ClipboardItem({ [kind]: made() })]);
+    await navigator.clipboard.write([new ClipboardItem({ [kind]: blob() })]);
     say(button.textContent + ' copied');
   } catch {
     if (refused) { say(refused); return; }
@@ -44,7 +44,7 @@ document.addEventListener('click', async (event) => {
 // Keys of the whole page: / searches what can be added to an arm, Escape stops the run that goes on. A slide has its own.
 
 /** @param {string} selector @returns {HTMLButtonElement | undefined} */
-const shown = (selector) => [.../** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll(selector))].find((one) => one.checkVisibility() && !one.disabled);
+const shown = (selector) => [.../** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll(selector))].find((button) => button.checkVisibility() && !button.disabled);
 
 document.addEventListener('keydown', (event) => {
   if (!['/', 'Escape'].includes(event.key) || !isKeyOfPage(event) || document.querySelector('dialog[open]')) return;

@@ -65,13 +65,13 @@ def answer_pull(
         run = runs.get(query.run) if RUN_ID.fullmatch(query.run) else None
         if run is None:
             return refusal("There is no such run here.")
-        found = delta(query, run)
+        pulled = delta(query, run)
     except msgspec.ValidationError as error:
         return refusal(f"This pull cannot be read: {error}.")
     except InputError as error:
         return refusal(str(error))
-    found = msgspec.structs.replace(found, trouble=runs.trouble, every_ms=PACE.every_ms())
-    return msgspec.json.encode(found).decode()
+    pulled = msgspec.structs.replace(pulled, trouble=runs.trouble, every_ms=PACE.every_ms())
+    return msgspec.json.encode(pulled).decode()
 
 
 def answer(

@@ -24,11 +24,10 @@ from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Columns, Run
 from tokendyno.backend.views import live
 from tokendyno.backend.views.share import code_file, command_of
-from tokendyno.ui.advise.sources import ADVISE_TEMPLATE
 from tokendyno.ui.components.scripts import bundle
 from tokendyno.ui.live.sources import TEMPLATE, panel_settings
 from tokendyno.ui.sheets import SHEETS
-from tokendyno.ui.worth.sources import sweep_template, worth_template
+from tokendyno.ui.worth.sources import advise_template, sweep_template, worth_template
 
 FOLDER = Path(__file__).resolve().parent
 STYLES = (FOLDER / "report.css", *SHEETS, *(FOLDER.parent / page / "style.css" for page in ("worth", "advise")))
@@ -59,11 +58,11 @@ class Packed(msgspec.Struct, frozen=True):
     settings: dict[str, object]
 
 
-def report(run: Run, scripts: Mapping[str, str], others: RunLog | None = None) -> str:
-    """The file of a run. `scripts`: an arm's script by its title, or why there is none; `others`: among which its texts
+def report(run: Run, scripts: Mapping[str, str], runs: RunLog | None = None) -> str:
+    """The file of a run. `scripts`: an arm's script by its title, or why there is none; `runs`: among which its texts
     may have been read."""
     created, work = run.created, run.request.workload
-    answer = whole(run, others)
+    answer = whole(run, runs)
     assert answer.head is not None
     date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(created.created))
     code = code_file(run.snapshot())
@@ -71,14 +70,17 @@ def report(run: Run, scripts: Mapping[str, str], others: RunLog | None = None) -
         f"<details><summary>{html.escape(name)}</summary><pre>{html.escape(text)}</pre></details>"
         for name, text in {**scripts, **({"Code that torch.compile generated": code} if code else {})}.items()
     )
-    asked = {"Prompt": work.prompt or f"synthetic, {work.prompt_tokens:,} tokens", "Command": command_of(run.request)}
-    asked = {"System message": work.system, **asked} if work.system else asked
-    asked |= {"Quality": answer.head.verdict.gate} if answer.head.verdict.gate else {}
-    texts = "".join(f"<h2>{title}</h2><pre>{html.escape(text)}</pre>" for title, text in asked.items())
+    texts = {
+        "System message": work.system,
+        "Prompt": work.prompt or f"synthetic, {work.prompt_tokens:,} tokens",
+        "Command": command_of(run.request),
+        "Quality": answer.head.verdict.gate,
+    }
+    sections = "".join(f"<h2>{title}</h2><pre>{html.escape(text)}</pre>" for title, text in texts.items() if text)
     return _file(
         answer.head.heading or created.model_label,
         TEMPLATE,
-        f"{texts}<h2>Scripts</h2>{details}",
+        f"{sections}<h2>Scripts</h2>{details}",
         {**created.machine, **created.versions},
         f"Run {run.id}, {date}.",
         _packed(run.id, msgspec.json.encode(answer), panel_settings()),
@@ -91,11 +93,11 @@ def course_report(course: AnyCourse) -> str:
     heading = course.heading
     match course:
         case Ablation():
-            key, template, found = "worth", worth_template(), msgspec.json.encode(worth_view(course))
+            key, template, reply = "worth", worth_template(), msgspec.json.encode(worth_view(course))
         case Sweep():
-            key, template, found = "sweep", sweep_template(), msgspec.json.encode(sweep_view(course))
+            key, template, reply = "sweep", sweep_template(), msgspec.json.encode(sweep_view(course))
         case AdviceCourse():
-            key, template, found = "advise", ADVISE_TEMPLATE, msgspec.json.encode(advice_view(course))
+            key, template, reply = "advise", advise_template(), msgspec.json.encode(advice_view(course))
     trials = course.journal.trials.values()
     facts = {
         "model": heading.model,
@@ -114,7 +116,7 @@ def course_report(course: AnyCourse) -> str:
         "",
         {name: text for name, text in facts.items() if text},
         f"Journal {course.id}.",
-        _packed(course.id, found, {"key_of_address": key}),
+        _packed(course.id, reply, {"key_of_address": key}),
         bundle(key),
     )
 
@@ -123,7 +125,7 @@ def _packed(value: str, reply: bytes, settings: dict[str, object]) -> Packed:
     return Packed(value, base64.b64encode(gzip.compress(reply, mtime=0)).decode(), settings)
 
 
-def _file(title: str, panel: str, scripts: str, facts: Mapping[str, str], made: str, packed: Packed, code: str) -> str:
+def _file(title: str, panel: str, scripts: str, facts: Mapping[str, str], note: str, packed: Packed, code: str) -> str:
     """`panel` and `scripts` are markup, `code` is JavaScript; everything else is text."""
     return _PAGE.format(
         title=html.escape(title),
@@ -131,7 +133,7 @@ def _file(title: str, panel: str, scripts: str, facts: Mapping[str, str], made: 
         panel=panel,
         scripts=scripts,
         facts="".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in facts.items()),
-        made=html.escape(f"{made} Written by tokendyno."),
+        made=html.escape(f"{note} Written by tokendyno."),
         plotly=_plotly().replace("</script", "<\\/script"),
         report=msgspec.json.encode(packed).decode().replace("<", "\\u003c"),
         start=bundle("report"),
@@ -139,9 +141,9 @@ def _file(title: str, panel: str, scripts: str, facts: Mapping[str, str], made: 
     )
 
 
-def whole(run: Run, others: RunLog | None = None) -> live.Delta:
+def whole(run: Run, runs: RunLog | None = None) -> live.Delta:
     """Everything about a run in one answer, which otherwise takes a pull for every few thousand tokens."""
-    answer = live.delta(run, -1, [(0, 0, 0)] * len(run.arms), run.elapsed_s, others=others)
+    answer = live.delta(run, -1, [(0, 0, 0)] * len(run.arms), run.elapsed_s, others=runs)
     assert answer.head is not None
     verdict = msgspec.structs.replace(answer.head.verdict, gate_run="")  # no link leads out of a file
     head, columns = msgspec.structs.replace(answer.head, verdict=verdict), answer.columns
@@ -168,9 +170,9 @@ def _joined(old: Columns, new: Columns) -> Columns:
 
 def _plotly() -> str:
     """plotly.js, without importing the package."""
-    found = importlib.util.find_spec("plotly")
-    assert found is not None and found.origin is not None, "plotly is a dependency"
-    return _read(Path(found.origin).parent / "package_data" / "plotly.min.js")
+    spec = importlib.util.find_spec("plotly")
+    assert spec is not None and spec.origin is not None, "plotly is a dependency"
+    return _read(Path(spec.origin).parent / "package_data" / "plotly.min.js")
 
 
 def _read(path: Path) -> str:

@@ -15,7 +15,7 @@ from tokendyno.backend.script.source import comment
 def scripts_of(run: Run, bench: Bench) -> dict[str, str]:
     """Each arm in a few lines and as a standalone script, or why this machine cannot write it. No folder of this
     machine is named where visitors may not know its folders."""
-    found = dict[str, str]()
+    scripts = dict[str, str]()
     for arm in run.request.arms:
         config = make_config(run.request.model, arm.choices)
         written = ",".join(f"{axis}={choice}" for axis, choice in config.choices)
@@ -31,8 +31,8 @@ def scripts_of(run: Run, bench: Bench) -> dict[str, str]:
             facts = bench.facts(run.request.model)
             check_loadable(facts)
             for name, write in ((f"Arm {arm.name}", short_script), (f"Arm {arm.name}, all of it", script)):
-                found[name] = write(checked, facts, run.request.workload, bench.local_paths)
+                scripts[name] = write(checked, facts, run.request.workload, bench.local_paths)
         except InputError as error:
             lines = [*comment(f"No script was written here. {error}"), *comment(elsewhere)]
-            found[f"Arm {arm.name}"] = "\n".join(lines)
-    return found
+            scripts[f"Arm {arm.name}"] = "\n".join(lines)
+    return scripts

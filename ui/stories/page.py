@@ -26,14 +26,15 @@ from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.sentences import device_name, whole_note
 from tokendyno.backend.views.story_number import story_number
 from tokendyno.ui.batching import request as batch_request
-from tokendyno.ui.batching.page import BatchControls
+from tokendyno.ui.batching.page import BatchingPage
 from tokendyno.ui.batching.traffic_row import TTFT_LIMIT_S
-from tokendyno.ui.compare.page import CompareControls
-from tokendyno.ui.compare.request import choice_values, within
+from tokendyno.ui.compare.page import ComparePage
+from tokendyno.ui.compare.request import within
 from tokendyno.ui.components.events import FOCUS_RUN, QUIET
 from tokendyno.ui.components.html import component, text_line
 from tokendyno.ui.errors import Updates, read_event, shows_errors
-from tokendyno.ui.live.panel import RUN_ID, live_panel
+from tokendyno.ui.live.panel import live_panel
+from tokendyno.ui.run_page import RunPage
 from tokendyno.ui.visitor import BUSY, buttons_of, visitor_of
 
 _TEMPLATE = """
@@ -116,17 +117,17 @@ class StoryControls(NamedTuple):
         if not self.shown:
             return {}
         first = first_story(hardware.detect().device).name
-        known = {one.name: one for one in self.shown}
-        found = known.get(name) or known[first]
-        played = [one.recording for one in found.played]
+        by_name = {guided.name: guided for guided in self.shown}
+        opened = by_name.get(name) or by_name[first]
+        played = [each.recording for each in opened.played]
         playing = recording if recording in played else played[0]
-        play = "" if found.batching else shipped_id(playing)
-        return {self.view: encode(self.shown, found.name, playing, self.no_runs), self.panel: play}
+        play = "" if opened.batching else shipped_id(playing)
+        return {self.view: encode(self.shown, opened.name, playing, self.no_runs), self.panel: play}
 
 
 def stories_page(bench: Bench) -> StoryControls:
     """Build the page inside the current tab."""
-    shown = [_shown(bench, one) for one in stories()]
+    shown = [_shown(bench, guided) for guided in stories()]
     no_runs = "" if bench.limits.runs else NO_RUNS
     view = component(
         "story", _TEMPLATE, "story", encode(shown, first_story(hardware.detect().device).name, no_runs=no_runs)
@@ -156,17 +157,18 @@ class Chosen(msgspec.Struct):
 
 
 def _shown(bench: Bench, guided: Story) -> ShownStory:
-    shows = {one.recording: one.shows for one in guided.also}
-    played = [_played(bench, guided, name, shows.get(name, "")) for name in guided.recordings]
-    claims = [ShownClaim(one.name, one.title, one.word, one.remark, one.sentence) for one in measured_of(guided.claims)]
+    """A story with what is known of its recordings and its claims."""
+    additions = {also.recording: also.shows for also in guided.also}
+    recordings = [_played(bench, guided, name, additions.get(name, "")) for name in guided.recordings]
+    claims = [ShownClaim(c.name, c.title, c.word, c.remark, c.sentence) for c in measured_of(guided.claims)]
     run = bench.runs.get(shipped_id(guided.recording))
     assert run is not None  # `_played` has refused a story without its recording
-    beside = bench.runs.get(shipped_id(guided.beside)) if guided.beside else None
-    number = story_number(run, guided.number, guided.sittings, beside)
+    other = bench.runs.get(shipped_id(guided.beside)) if guided.beside else None
+    number = story_number(run, guided.number, guided.sittings, other)
     card = card_of(run.snapshot()) if run.request.traffic is None else None
     tile = card.tiles[0] if card is not None and guided.number == "speed" else None
     caption = f"{run.created.model_label} on {device_name(run.created.machine)}"
-    caption += f", beside {beside.created.model_label}" if beside is not None else ""
+    caption += f", beside {other.created.model_label}" if other is not None else ""
     if len(guided.sittings) > 1:
         caption += f"; the median of {len(guided.sittings)} sittings"
     return ShownStory(
@@ -183,7 +185,7 @@ def _shown(bench: Bench, guided: Story) -> ShownStory:
         guided.source,
         claims,
         guided.found,
-        played,
+        recordings,
         run.request.traffic is not None,
         guided.here.note,
         guided.chart,
@@ -206,51 +208,29 @@ GOING_ON = (
 
 
 def run_here(
-    bench: Bench, controls: StoryControls, compare: CompareControls, batching: BatchControls, pages: gr.Tabs
+    bench: Bench, controls: StoryControls, compare: ComparePage, batching: BatchingPage, pages: gr.Tabs
 ) -> None:
     """Connect the button. What is refused is said beside it, and changes nothing on the other pages."""
 
-    def take(event: gr.EventData, request: gr.Request, *shown: object) -> Updates:
-        asked = request_here(bench, story(read_event(event, Chosen, "This story").name))
-        page = "compare" if asked.traffic is None else "batching"
-        here = shown[page == "batching"]
-        run = bench.runs.get(here) if isinstance(here, str) and RUN_ID.fullmatch(here) else None
-        if buttons_of(run, request) == BUSY:
-            raise InputError(GOING_ON.format(page=page.capitalize()))
-        begun = bench.submit(asked, visitor_of(request))
-        updates: Updates = {pages: gr.Tabs(selected=page), controls.message: ""}
-        target: CompareControls | BatchControls
-        if asked.traffic is None:
-            updates |= compare.work.values(asked)
-            target, values = compare, choice_values
-            *starting, stop = compare.buttons
+    def take(event: gr.EventData, request: gr.Request, *shown_ids: object) -> Updates:
+        run_request = request_here(bench, story(read_event(event, Chosen, "This story").name))
+        many = run_request.traffic is not None
+        page: RunPage = batching if many else compare
+        if buttons_of(page.find_run(shown_ids[many]), request) == BUSY:
+            raise InputError(GOING_ON.format(page=page.parts.name.capitalize()))
+        run_id = bench.submit(run_request, visitor_of(request))
+        if many:
+            values = batch_request.traffic_values(run_request) | {"trace": ""}
+            updates: Updates = {batching.row.fields[name]: value for name, value in values.items()}
         else:
-            settings = batch_request.traffic_values(asked) | {"trace": ""}
-            updates |= {batching.fields[name]: value for name, value in settings.items()}
-            target, values = batching, batch_request.choice_values
-            *starting, stop = batching.run, batching.stop
-        for axes, arm in zip((target.arm_a, target.arm_b), asked.arms, strict=True):
-            updates |= dict(zip(axes, values(arm.choices), strict=True))
-        updates |= {button: gr.update(interactive=False) for button in starting}
-        return updates | {stop: gr.update(interactive=True), target.live: begun}
+            updates = compare.work.values(run_request)
+        updates |= page.arms_of(run_request) | page.buttons(BUSY)
+        return updates | {page.live: run_id, pages: gr.Tabs(selected=page.parts.name), controls.message: ""}
 
-    outputs = [
-        pages,
-        controls.message,
-        *compare.work,
-        *compare.arm_a,
-        *compare.arm_b,
-        compare.live,
-        *compare.buttons,
-        *batching.fields.values(),
-        *batching.arm_a,
-        *batching.arm_b,
-        batching.live,
-        batching.run,
-        batching.stop,
-    ]
-    shown = [compare.live, batching.live]
-    taken = controls.view.take(shows_errors(controls.message)(take), shown, outputs, **QUIET)
+    shown_ids = [compare.live, batching.live]
+    outputs = [pages, controls.message, *shown_ids]
+    outputs += [part for page in (compare, batching) for part in (*page.inputs, *page.run_and_stop)]
+    taken = controls.view.take(shows_errors(controls.message)(take), shown_ids, outputs, **QUIET)
     taken.success(None, None, None, js=FOCUS_RUN, **QUIET)
 
 
@@ -278,10 +258,10 @@ def _decided(bench: Bench, request: Request) -> Request:
     if len(request.arms) != 2:
         return request
     work = replace(request.workload, repeats=MOST_PAIRS)
-    asked = msgspec.structs.replace(
+    decided = msgspec.structs.replace(
         request, workload=work, until_s=UNTIL_S, reading=[] if request.traffic is None else None
     )
-    return within(asked, bench.limits)
+    return within(decided, bench.limits)
 
 
 def _runs(bench: Bench, request: Request) -> bool:

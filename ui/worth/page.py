@@ -1,7 +1,6 @@
 """What each choice is worth, and sweeps, of the arms of Compare: a page with an address (`?view=worth`) and no tab, to
 which Compare leads. Wiring only: `tokendyno.backend.ablation` measures."""
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple
 
 import gradio as gr
@@ -10,48 +9,46 @@ import msgspec
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.kinds import Ablation, AdviceCourse, Sweep
 from tokendyno.backend.ablation.sweep import SIZE_TITLES, SIZES
-from tokendyno.backend.ablation.sweep_view import sweep_view
-from tokendyno.backend.ablation.view import worth_view
+from tokendyno.backend.ablation.sweep_view import SweepView, sweep_view
+from tokendyno.backend.ablation.view import WorthView, worth_view
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations import all_axes, titles_text
-from tokendyno.ui.compare.page import CompareControls
+from tokendyno.backend.redact import redact
+from tokendyno.ui.compare.page import ComparePage
 from tokendyno.ui.compare.request import ARMS, read_arms, read_request
 from tokendyno.ui.components.events import QUIET
-from tokendyno.ui.components.html import component, text_line
-from tokendyno.ui.errors import Updates, read_event, refusal, shows_errors
-from tokendyno.ui.visitor import REFUSED, visitor_of
+from tokendyno.ui.components.html import text_line
+from tokendyno.ui.errors import Updates, read_event, shows_errors
+from tokendyno.ui.visitor import visitor_of
+from tokendyno.ui.worth.course import course_panel, wire_course
 from tokendyno.ui.worth.sources import sweep_template, worth_template
 
 TO_COMPARE = "() => { document.querySelector('#pages [data-tab-id=compare]').click(); return []; }"
 
 
 class Part(NamedTuple):
-    """The panel of ablations, or that of sweeps, and the sentence beside it about what was pressed there."""
+    """The panel of ablations, or that of sweeps, and the sentence above it about what was pressed there."""
 
-    panel: gr.HTML
     message: gr.HTML
+    panel: gr.HTML
 
 
-def worth_page(bench: Bench, courses: Courses, compare: CompareControls, opened: gr.Tab) -> None:
+def worth_page(bench: Bench, courses: Courses, compare: ComparePage, opened: gr.Tab) -> None:
     """Build the page inside the current tab."""
     with gr.Row():
         arms = text_line("worth-arms", classes="td-facts")
         change = gr.Button("Change the arms on Compare", size="sm", scale=0, min_width=220, elem_id="to-compare")
-    ablations = _part("worth", worth_panel, courses)
-    sweeps = _part("sweep", sweep_panel, courses)
+    ablations = Part(_message("worth"), worth_panel(courses))
+    sweeps = Part(_message("sweep"), sweep_panel(courses))
     page = _Handlers(bench, courses, ablations, sweeps, len(compare.work))
     change.click(None, None, None, js=TO_COMPARE, **QUIET)
-    begins: tuple[Callable[..., Updates], ...] = (page.ablate, page.sweep)
-    for part, begin in zip((ablations, sweeps), begins, strict=True):
-        safe, panel = shows_errors(part.message), part.panel
-        panel.begin(safe(begin), compare.asked, [*part], **QUIET)
-        panel.halt(safe(page.halt(part)), panel, [part.message], **QUIET)
-        panel.again(safe(page.go_on(part)), panel, [*part], **QUIET)
+    wire_course(ablations.panel, ablations.message, courses, page.ablate, compare.check_inputs)
+    wire_course(sweeps.panel, sweeps.message, courses, page.sweep, compare.check_inputs)
     messages, changes = [ablations.message, sweeps.message], [control.change for control in compare.inputs]
     gr.on(changes, None, None, messages, js="() => ['', '']", trigger_mode="always_last", **QUIET)
-    opened.select(page.named, compare.asked, arms, **QUIET)
-    compare.opened.then(page.named, compare.asked, arms, **QUIET)
+    opened.select(page.named, compare.check_inputs, arms, **QUIET)
+    compare.opened.then(page.named, compare.check_inputs, arms, **QUIET)
     context = gr.context.Context.root_block
     assert context is not None
     context.load(
@@ -59,9 +56,8 @@ def worth_page(bench: Bench, courses: Courses, compare: CompareControls, opened:
     )
 
 
-def _part(name: str, panel: Callable[[Courses], gr.HTML], courses: Courses) -> Part:
-    message = text_line(f"{name}-message", role="alert", classes="td-failure")
-    return Part(panel(courses), message)
+def _message(name: str) -> gr.HTML:
+    return text_line(f"{name}-message", role="alert", classes="td-failure")
 
 
 class _Handlers:
@@ -72,9 +68,12 @@ class _Handlers:
         self.bench, self.courses, self.ablations, self.sweeps, self.work = bench, courses, ablations, sweeps, work
 
     def named(self, *values: Any) -> str:
-        """The arms between which it goes."""
-        said = [f"{arm.name}: {titles_text(arm.choices)}" for arm in read_arms(values[self.work :])]
-        return f"{values[0]}. {'. '.join(said)}."
+        """The model and the arms of Compare, or what cannot be read of them."""
+        try:
+            arms = [f"{arm.name}: {titles_text(arm.choices)}" for arm in read_arms(values[self.work :])]
+        except InputError as error:
+            return redact(str(error))
+        return f"{values[0]}. {'. '.join(arms)}."
 
     def ablate(self, request: gr.Request, *values: Any) -> Updates:
         """What the arms differ in is to be measured choice by choice."""
@@ -83,29 +82,11 @@ class _Handlers:
 
     def sweep(self, event: gr.EventData, request: gr.Request, *values: Any) -> Updates:
         """One arm is to be measured over sizes and choices."""
-        wanted = read_event(event, SweepForm, "What is to be swept")
-        asked = read_request(values)
-        asked = msgspec.structs.replace(asked, arms=[asked.arms[ARMS.index(wanted.arm)]])
-        course = self.courses.begin_sweep(asked, wanted.values(), wanted.quality, visitor_of(request))
+        form = read_event(event, SweepForm, "What is to be swept")
+        run_request = read_request(values)
+        run_request = msgspec.structs.replace(run_request, arms=[run_request.arms[ARMS.index(form.arm)]])
+        course = self.courses.begin_sweep(run_request, form.values(), form.quality, visitor_of(request))
         return {self.sweeps.panel: course.id, self.sweeps.message: ""}
-
-    def halt(self, part: Part) -> Any:
-        """Handler: Stop of an ablation or a sweep was pressed."""
-
-        def stop(request: gr.Request, course_id: Any) -> Updates:
-            stopped = isinstance(course_id, str) and self.courses.stop(course_id, visitor_of(request))
-            return {part.message: "" if stopped else REFUSED}
-
-        return stop
-
-    def go_on(self, part: Part) -> Any:
-        """Handler: what was stopped goes on, in that panel."""
-
-        def again(request: gr.Request, course_id: Any) -> Updates:
-            course = self.courses.again(course_id if isinstance(course_id, str) else "", visitor_of(request))
-            return {part.panel: course.id, part.message: ""}
-
-        return again
 
     def opened(self, request: gr.Request) -> Updates:
         """The ablation of `?worth=` and the sweep of `?sweep=`, else this visitor's newest of each; that of his newest
@@ -127,11 +108,7 @@ class _Handlers:
         }
 
 
-# --- panel ---------------------------------------------------------------------------------------
-
-# HTML components whose value is the id of an ablation or a sweep, and the function that their JavaScript calls. As in
-# `tokendyno.ui.live.panel`, the browser pulls, and the server keeps no state for a viewer.
-
+# --- panels --------------------------------------------------------------------------------------
 
 FIRST_SIZES = {
     "batch_size": "1, 4, 16",
@@ -153,24 +130,6 @@ FORM = """
   </span>"""
 
 
-class Kind(NamedTuple):
-    """One of the two components. `key`: of the address; `missing`: what is said of an unknown id."""
-
-    key: str
-    course: type[Ablation | Sweep]
-    missing: str
-
-
-WORTH = Kind("worth", Ablation, "There is no such ablation here.")
-SWEEP = Kind("sweep", Sweep, "There is no such sweep here.")
-
-
-class Query(msgspec.Struct, forbid_unknown_fields=True):
-    """A pull: the id of an ablation or a sweep."""
-
-    id: Annotated[str, msgspec.Meta(max_length=64)]
-
-
 class SweepForm(msgspec.Struct, forbid_unknown_fields=True):
     """What the browser sends when a sweep is begun: names with their values, as they were typed."""
 
@@ -180,48 +139,34 @@ class SweepForm(msgspec.Struct, forbid_unknown_fields=True):
 
     def values(self) -> dict[str, list[str]]:
         """The values of each name. InputError where a name is given twice."""
-        found = {name: [one.strip() for one in text.split(",") if one.strip()] for name, text in self.over}
-        if len(found) < len(self.over):
+        values = {name: [value.strip() for value in text.split(",") if value.strip()] for name, text in self.over}
+        if len(values) < len(self.over):
             raise InputError("The same thing varies twice. Choose another one, or leave the second out.")
-        return found
-
-
-def answer(courses: Courses, kind: Kind, question: object) -> str:
-    """The JSON text for one pull. Nothing of `question` is trusted."""
-    try:
-        query = msgspec.convert(question, Query, strict=True)
-        course = courses.get(query.id)
-    except msgspec.ValidationError as error:
-        return refusal(f"This pull cannot be read: {error}.")
-    except InputError as error:
-        return refusal(str(error))
-    match course:
-        case Ablation() if kind is WORTH:
-            return msgspec.json.encode(worth_view(course)).decode()
-        case Sweep() if kind is SWEEP:
-            return msgspec.json.encode(sweep_view(course)).decode()
-        case _:
-            return refusal(kind.missing)
+        return values
 
 
 def worth_panel(courses: Courses) -> gr.HTML:
-    """What each choice is worth. It fires the events "begin", "halt" and "again"."""
-    return _panel(courses, WORTH, worth_template())
+    """What each choice is worth."""
+
+    def view(course_id: str) -> WorthView | None:
+        course = courses.get(course_id)
+        return worth_view(course) if isinstance(course, Ablation) else None
+
+    return course_panel("worth", "worth", worth_template(), view, "There is no such ablation here.")
 
 
 def sweep_panel(courses: Courses) -> gr.HTML:
-    """Sweeps. It fires the same events; "begin" carries what `SweepForm` says."""
+    """Sweeps. "begin" carries what `SweepForm` says."""
     sizes = [{"name": name, "title": SIZE_TITLES[name], "values": FIRST_SIZES[name]} for name in SIZES]
     axes = [
         {"name": axis.name, "title": axis.title, "values": ", ".join(choice.name for choice in axis.choices)}
         for axis in all_axes()
         if axis.name not in SIZES
     ]
-    return _panel(courses, SWEEP, sweep_template(FORM), varied=[*sizes, *axes])
 
+    def view(course_id: str) -> SweepView | None:
+        course = courses.get(course_id)
+        return sweep_view(course) if isinstance(course, Sweep) else None
 
-def _panel(courses: Courses, kind: Kind, template: str, **settings: Any) -> gr.HTML:
-    def pull(question: object) -> str:
-        return answer(courses, kind, question)
-
-    return component(kind.key, template, kind.key, functions=[pull], plots=True, key_of_address=kind.key, **settings)
+    varied, missing = [*sizes, *axes], "There is no such sweep here."
+    return course_panel("sweep", "sweep", sweep_template(FORM), view, missing, varied=varied)

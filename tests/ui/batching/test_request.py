@@ -30,17 +30,17 @@ def request(local_paths: bool = True, a: dict[str, str] | None = None, **changes
 
 
 def test_every_control_reaches_the_request() -> None:
-    found = request()
-    traffic = found.traffic
+    read = request()
+    traffic = read.traffic
     assert traffic is not None and len(traffic.requests) == 6 and (traffic.concurrent, traffic.pages) == (2, 40)
     assert [one.arrival_s for one in traffic.requests] == pytest.approx([0, 0, 2 / 3, 2 / 3, 4 / 3, 4 / 3], abs=1e-5)
     assert (traffic.limits.ttft_s, traffic.limits.token_s, traffic.limits.request_s) == (1.0, 0.05, 0.0)
-    assert {arm.name: arm.choices for arm in found.arms} == {
+    assert {arm.name: arm.choices for arm in read.arms} == {
         "A": {"batching": "static"},
         "B": {"batching": "continuous"},
     }
-    assert (found.workload.seed, found.workload.ignore_eos, found.workload.batch_size) == (7, True, 2)
-    assert (found.until_s, found.workload.repeats, found.price_per_hour) == (20, MOST_PAIRS, 2.5)
+    assert (read.workload.seed, read.workload.ignore_eos, read.workload.batch_size) == (7, True, 2)
+    assert (read.until_s, read.workload.repeats, read.price_per_hour) == (20, MOST_PAIRS, 2.5)
     assert "25% of them 20 to 30" in traffic.label
 
 

@@ -11,9 +11,9 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.ui.compare.code import MAX_NAME, MAX_PROMPT_CHARACTERS, code_texts, script_name
 
 
-def shown(bench: Bench, asked: Request) -> str:
+def shown(bench: Bench, run_request: Request) -> str:
     """Both scripts, each of which says as much."""
-    return "\n".join(code_texts(bench.check(asked)["A"], facts(), asked.workload, paths=True))
+    return "\n".join(code_texts(bench.check(run_request)["A"], facts(), run_request.workload, paths=True))
 
 
 def test_an_arm_that_runs_is_a_script(warm_bench: Bench) -> None:

@@ -30,8 +30,8 @@ from tokendyno.ui.visitor import KEY
 
 @pytest.fixture(scope="module")
 def attach(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict[str, Any]]]:
-    """Opens the page at an address; returns the new values by the ids of their components. The newest run was measured,
-    five pairs in batches of 4."""
+    """Opens Compare and Batching at an address; returns the new values by the ids of their components. The newest run
+    was measured, five pairs in batches of 4."""
     history = tmp_path_factory.mktemp("opening") / "history.sqlite"
     store, first = Store(history), created("measured")
     work = replace(first.request.workload, prompt="Asked elsewhere", repeats=5, batch_size=4)
@@ -40,11 +40,13 @@ def attach(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., d
         store.add("measured", record)
     store.close()
     bench = open_bench(history, None, LIMITS["local"], "subprocess")
-    opened = event(build(bench), "Handlers.attach", "live").fn
+    page = build(bench)
+    handlers = [event(page, "ComparePage.attach", "live"), event(page, "BatchingPage.attach", "batch-live")]
 
     def ask(**query: str) -> dict[str, Any]:
-        updates = opened(SimpleNamespace(query_params=query, scope={KEY: LOCAL_USER}))
-        return {part.elem_id: value for part, value in updates.items()}
+        request = SimpleNamespace(query_params=query, scope={KEY: LOCAL_USER})
+        updates = [handler.fn(request) for handler in handlers]
+        return {part.elem_id: value for update in updates for part, value in update.items()}
 
     yield ask
     bench.close()
@@ -52,19 +54,21 @@ def attach(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., d
 
 def event(page: gr.Blocks, name: str, part: str) -> Any:
     """The event with that handler which reads or updates the component with that id."""
-    every = (one for one in page.fns.values() if getattr(inspect.unwrap(one.fn or id), "__qualname__", "") == name)
-    return next(one for one in every if part in {known.elem_id for known in (*one.inputs, *one.outputs)})
+    events = (
+        event for event in page.fns.values() if getattr(inspect.unwrap(event.fn or id), "__qualname__", "") == name
+    )
+    return next(event for event in events if part in {known.elem_id for known in (*event.inputs, *event.outputs)})
 
 
 def test_code_is_for_gpus_that_are_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "detect", lambda: CPU)
     bench = open_bench(None)
     page = build(bench)
-    asked = {"axis-a-attention": "flash_attention_2", "axis-a-dtype": "bfloat16", "prompt": "Hello"}
+    set_values = {"axis-a-attention": "flash_attention_2", "axis-a-dtype": "bfloat16", "prompt": "Hello"}
 
     def shown(more: dict[str, Any], page_of: str = "code") -> dict[str, Any]:
         check = event(page, "RunPage.check_on_change", f"{page_of}-gpu")
-        values = [(asked | more).get(part.elem_id, part.value) for part in check.inputs]
+        values = [(set_values | more).get(part.elem_id, part.value) for part in check.inputs]
         return {part.elem_id: update for part, update in check.fn(*values).items()}
 
     here, there = shown({}), shown({"code-gpu": "H100-SXM", "code-gpus": 2})
@@ -97,6 +101,15 @@ def test_an_address_that_names_a_model_takes_nothing_over_from_another_run(
 ) -> None:
     shown = attach(**query)
     assert shown["live"] == "" and shown["model"] == "gpt2" and "prompt" not in shown
+
+
+def test_a_link_to_a_run_that_is_gone_says_so_on_the_page_that_it_opens(
+    attach: Callable[..., dict[str, Any]],
+) -> None:
+    said = "There is no run 'gone' here. Press Run to start one."
+    for view, message in (("compare", "message"), ("batching", "batch-message")):
+        assert attach(run="gone", view=view)[message] == said
+    assert "batch-message" not in attach(run="gone") and "batch-message" not in attach(run="measured", view="batching")
 
 
 def marked(entries: list[tuple[str, str]]) -> set[str]:

@@ -50,8 +50,8 @@ def test_the_values_of_the_controls_make_the_request() -> None:
         "system": "Be concise.",
         "reasoning_effort": "high",
     }
-    asked = values(b=b, model=" gpt2 ", max_new_tokens=32.0, temperature=0.5, ignore_eos=True, **more)
-    request = read_request(asked)
+    sent = values(b=b, model=" gpt2 ", max_new_tokens=32.0, temperature=0.5, ignore_eos=True, **more)
+    request = read_request(sent)
     assert request.model == "gpt2"
     work, chosen = request.workload, [(arm.name, arm.choices) for arm in request.arms]
     assert chosen == [("A", {}), ("B", {"cache": "static", "compile": "default"})]
@@ -142,8 +142,8 @@ def controls(arm_b: dict[str, str] | None = None, **edited: Any) -> list[object]
     """The controls as they were for the run, but for what was edited."""
     workload = created().request.workload
     fields = {name: getattr(workload, name, GOOD[name]) for name in Fields._fields[1:]} | {"model": "pocket"} | edited
-    asked = [ArmRequest("A", {}), ArmRequest("B", {"cache": "unwindowed"} if arm_b is None else arm_b)]
-    return [*(fields[name] for name in Fields._fields), *(v for arm in asked for v in choice_values(arm.choices))]
+    arms = [ArmRequest("A", {}), ArmRequest("B", {"cache": "unwindowed"} if arm_b is None else arm_b)]
+    return [*(fields[name] for name in Fields._fields), *(v for arm in arms for v in choice_values(arm.choices))]
 
 
 @pytest.mark.parametrize(
@@ -158,10 +158,10 @@ def controls(arm_b: dict[str, str] | None = None, **edited: Any) -> list[object]
 )
 def test_what_was_edited_since_the_run_is_named(values: list[object], edited: list[str]) -> None:
     run = Run(created("run1"))
-    found = changed(run.request, read_draft(values)[0])
-    assert found == edited
-    said = json.loads(stale_value(run, found))
-    assert said["run"] == "run1" and said["text"].startswith("You changed") == bool(edited)
+    named = changed(run.request, read_draft(values)[0])
+    assert named == edited
+    line = json.loads(stale_value(run, named))
+    assert line["run"] == "run1" and line["text"].startswith("You changed") == bool(edited)
     assert json.loads(stale_value(run, None))["text"] == UNREADABLE and stale_value(None, None) == ""
 
 

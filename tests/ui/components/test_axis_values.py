@@ -19,8 +19,8 @@ def controls() -> list[Any]:
 
 
 def test_a_press_changes_what_it_asks_for_and_leaves_what_was_pressed_before_it_alone(controls: list[Any]) -> None:
-    found = edited(AXES, controls, values_of(AXES, BEFORE), {"cache": "dynamic"})
-    assert {control.elem_id: value for control, value in found.items()} == {"cache": "dynamic"}
+    updates = edited(AXES, controls, values_of(AXES, BEFORE), {"cache": "dynamic"})
+    assert {control.elem_id: value for control, value in updates.items()} == {"cache": "dynamic"}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tokendyno.ui.components.setting_chips import ChipLine, SettingChips
 @pytest.fixture
 def line() -> SettingChips:
     with gr.Blocks(analytics_enabled=False):
-        found = SettingChips("line", "")
+        chips_line = SettingChips("line", "")
         controls = {
             "model": gr.Dropdown(["pocket"], label="Model"),
             "prompt": gr.Textbox("Once", label="Prompt"),
@@ -21,13 +21,13 @@ def line() -> SettingChips:
             "low": gr.Number(8, label="Tokens, from"),
             "high": gr.Number(64, label="to"),
         }
-        found.watch(controls, Prompt=gr.Dropdown(["fox"]))
-    return found
+        chips_line.watch(controls, Prompt=gr.Dropdown(["fox"]))
+    return chips_line
 
 
 def chips(line: SettingChips, **values: object) -> list[tuple[str, str, str]]:
-    found = msgspec.json.decode(line.value("Run.", values), type=ChipLine)
-    return [(chip.title, chip.value, chip.default) for chip in found.chips]
+    shown = msgspec.json.decode(line.value("Run.", values), type=ChipLine)
+    return [(chip.title, chip.value, chip.default) for chip in shown.chips]
 
 
 def test_a_chip_says_what_is_set_and_what_was(line: SettingChips) -> None:

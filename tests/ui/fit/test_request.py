@@ -32,8 +32,8 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
 
 @pytest.mark.parametrize("entry", catalogue()[::3], ids=lambda entry: entry.name)
 def test_a_model_of_the_catalogue_has_a_table_without_being_loaded(bench: Bench, entry: Any) -> None:
-    found = find(bench, entry.name, "H200-SXM", FIRST).fit
-    assert found.rows and found.context == min(8_192, found.facts.max_positions)
+    fit = find(bench, entry.name, "H200-SXM", FIRST).fit
+    assert fit.rows and fit.context == min(8_192, fit.facts.max_positions)
     assert bench.pool.pids == []
 
 
@@ -74,10 +74,10 @@ def test_what_cannot_be_is_a_sentence(bench: Bench, values: tuple[Any, ...], say
 
 
 def test_a_context_beyond_the_model_is_lowered_and_said(bench: Bench) -> None:
-    found, said = find(bench, "gpt2", "T4", write_amounts(2_000, 1))
-    assert found.context == 1_024 and "1,024 positions: the context of 2,000 was lowered to that" in said
-    found, said = find(bench, "gpt2", "T4", write_amounts(1_024, 1))
-    assert (found.context, said) == (1_024, "")
+    fit, lowered = find(bench, "gpt2", "T4", write_amounts(2_000, 1))
+    assert fit.context == 1_024 and "1,024 positions: the context of 2,000 was lowered to that" in lowered
+    fit, lowered = find(bench, "gpt2", "T4", write_amounts(1_024, 1))
+    assert (fit.context, lowered) == (1_024, "")
 
 
 def test_strangers_name_no_folders(bench: Bench, tmp_path: Path) -> None:

@@ -59,8 +59,13 @@ class Site:
         body, visitor = (await request.body()).decode(), scope.get(KEY)
         if scope["path"] == JOIN and (name := json.loads(body).get("session_hash")):
             self.blocks._queue.pending_messages_per_session[name] = asyncio.Queue()
-        told = {"owner": visitor and visitor.owner, "body": body, "path": scope["path"], "query": request.url.query}
-        response = HTMLResponse(PAGE) if scope["path"] == "/" else JSONResponse(told)
+        request_seen = {
+            "owner": visitor and visitor.owner,
+            "body": body,
+            "path": scope["path"],
+            "query": request.url.query,
+        }
+        response = HTMLResponse(PAGE) if scope["path"] == "/" else JSONResponse(request_seen)
         await response(scope, receive, send)
 
     def client(self, base: str = "http://127.0.0.1:7860", **more: Any) -> httpx.AsyncClient:
@@ -137,16 +142,16 @@ def test_what_the_page_needs_is_there(local: Site, method: str, path: str) -> No
 )
 def test_what_gradio_reads_for_itself_is_taken_out_of_the_pages_query(query: str, left: str) -> None:
     """An unknown page was answered with an internal error."""
-    asked = []
+    queries = []
 
     async def listen(scope: Scope, receive: Receive, send: Send) -> None:
-        asked.append(scope["query_string"].decode())
+        queries.append(scope["query_string"].decode())
         await Response()(scope, receive, send)
 
     site = Site(Visitors(LIMITS["local"]), app=listen)
     assert site.ask("GET", f"/?{query}").status_code == 200
     site.ask("GET", "/gradio_api/info?page=x")
-    assert asked == [left, "page=x"], "of the page alone"
+    assert queries == [left, "page=x"], "of the page alone"
 
 
 # --- host and origin ------------------------------------------------------------------------------
@@ -351,10 +356,10 @@ def test_a_login_lasts_until_the_logout(team: Site) -> None:
             assert (await client.post(JOIN, json={})).json()["owner"] == "ada"
             assert (await client.get("/logout")).status_code == 200
             assert (await client.post(JOIN, json={})).status_code == 200, "a link alone logs nobody out"
-            kept = dict(client.cookies)
+            cookies = dict(client.cookies)
             assert (await client.post("/logout")).status_code == 303
             assert (await client.post(JOIN, json={})).status_code == 401
-        async with team.client(cookies=kept) as client:
+        async with team.client(cookies=cookies) as client:
             assert (await client.post(JOIN, json={})).status_code == 401, "the old cookie is worth nothing"
 
     finished(visit())

@@ -53,6 +53,6 @@ def test_a_pull_is_answered_as_text_in_json(site: Site, question: object) -> Non
 )
 def test_what_is_no_pull_goes_on_to_gradio(site: Site, changed: dict[str, object]) -> None:
     sent = sent_to(site.blocks, 1) | changed
-    told = site.ask("POST", SERVER, json=sent).json()
-    assert json.loads(told["body"]) == sent | {"session_hash": "viewers"}
+    seen = site.ask("POST", SERVER, json=sent).json()
+    assert json.loads(seen["body"]) == sent | {"session_hash": "viewers"}
     assert site.ask("POST", "/gradio_api/run/predict", json=sent).json()["path"] == "/gradio_api/run/predict"

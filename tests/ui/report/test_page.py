@@ -35,9 +35,9 @@ from tokendyno.ui.report.page import report, whole
 
 def held(text: str) -> Any:
     """The run that lies in a report."""
-    found = re.search(r"const REPORT = (\{.*\});\n", text)
-    assert found is not None
-    return json.loads(gzip.decompress(base64.b64decode(json.loads(found[1])["reply"])))
+    match = re.search(r"const REPORT = (\{.*\});\n", text)
+    assert match is not None
+    return json.loads(gzip.decompress(base64.b64decode(json.loads(match[1])["reply"])))
 
 
 def test_a_report_holds_every_token_of_a_long_run_in_one_answer() -> None:
@@ -90,9 +90,9 @@ def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quali
     ],
 )
 def test_the_command_of_a_run_asks_for_the_same_run(arms: dict[str, dict[str, str]], work: Workload) -> None:
-    asked = Request("gpt2", [ArmRequest(name, choices) for name, choices in arms.items()], work)
-    options = make_parser().parse_args(shlex.split(command_of(asked))[1:])
-    assert (request_of(options, {"A": options.arm}) if len(arms) == 1 else comparison_of(options)) == asked
+    run_request = Request("gpt2", [ArmRequest(name, choices) for name, choices in arms.items()], work)
+    options = make_parser().parse_args(shlex.split(command_of(run_request))[1:])
+    assert (request_of(options, {"A": options.arm}) if len(arms) == 1 else comparison_of(options)) == run_request
 
 
 def test_the_command_of_pairs_until_they_decide_says_no_number_of_them() -> None:

@@ -22,47 +22,47 @@ const copied = (parent, text, said) => {
     setTimeout(() => { button.textContent = 'Copy'; }, 2000);
   });
 };
-/** @param {HTMLElement} parent @param {Advise.AdviceCard} found */
-const card = (parent, found) => {
-  const box = add(parent, 'article', 'td-advise-card ' + found.label.replace(' ', '-'));
-  const head = add(box, 'h3', '', found.title);
-  add(head, 'small', '', found.tag);
+/** @param {HTMLElement} parent @param {Advise.AdviceCard} winner */
+const card = (parent, winner) => {
+  const box = add(parent, 'article', 'td-advise-card ' + winner.label.replace(' ', '-'));
+  const head = add(box, 'h3', '', winner.title);
+  add(head, 'small', '', winner.tag);
   const figures = add(box, 'dl', 'td-advise-figures');
-  for (const one of found.figures) {
+  for (const figure of winner.figures) {
     const each = add(figures, 'div', '');
-    add(each, 'dd', '', one.value);
-    add(each, 'dt', '', one.what);
+    add(each, 'dd', '', figure.value);
+    add(each, 'dt', '', figure.what);
   }
-  for (const line of found.gets) add(box, 'p', '', line);
-  if (found.serve) {
+  for (const line of winner.gets) add(box, 'p', '', line);
+  if (winner.serve) {
     const serve = add(box, 'p', 'td-advise-serve');
-    add(serve, 'code', '', found.serve);
-    copied(serve, found.serve, 'the command that serves it');
-    if (found.serve_note) add(box, 'p', '', found.serve_note);
+    add(serve, 'code', '', winner.serve);
+    copied(serve, winner.serve, 'the command that serves it');
+    if (winner.serve_note) add(box, 'p', '', winner.serve_note);
   }
   const script = add(box, 'details', '');
   add(script, 'summary', '', 'Script');
-  copied(script, found.script, 'the script');
-  const code = add(script, 'pre', '', found.script);
+  copied(script, winner.script, 'the script');
+  const code = add(script, 'pre', '', winner.script);
   code.tabIndex = 0;
   const proof = add(box, 'details', '');
   add(proof, 'summary', '', 'Certificate');
-  for (const line of found.certificate) add(proof, 'p', '', line);
-  if (found.run) {
+  for (const line of winner.certificate) add(proof, 'p', '', line);
+  if (winner.run) {
     const link = /** @type {HTMLAnchorElement} */ (add(add(proof, 'p', ''), 'a', '', 'The run that measured it again'));
-    link.href = '?view=compare&run=' + encodeURIComponent(found.run);
+    link.href = '?view=compare&run=' + encodeURIComponent(winner.run);
   }
 };
-/** @param {Advise.AdviceView} found */
-const draw = (found) => {
-  add(result, 'p', '', found.counts);
+/** @param {Advise.AdviceView} advice */
+const draw = (advice) => {
+  add(result, 'p', '', advice.counts);
   const grid = add(result, 'div', 'td-advise-grid');
   const cards = add(grid, 'div', 'td-advise-cards');
-  for (const one of found.cards) card(cards, one);
-  if (found.pareto) showPareto(add(grid, 'div', ''), found.pareto);
-  if (found.table.length) tableIn(result, 'Every arm that was measured', found.table);
+  for (const winner of advice.cards) card(cards, winner);
+  if (advice.pareto) showPareto(add(grid, 'div', ''), advice.pareto);
+  if (advice.table.length) tableIn(result, 'Every arm that was measured', advice.table);
   const below = add(result, 'div', 'td-advise-grid');
-  for (const group of found.left) {
+  for (const group of advice.left) {
     if (!group.lines.length) continue;
     const part = add(below, 'div', '');
     add(part, 'h3', '', group.title);

@@ -8,7 +8,7 @@ export function makeBuckets(box) {
   const { take, clear } = redrawn(box, (/** @type {Pick<Batch.BatchArmHead, 'name' | 'buckets'>[]} */ arms) => {
     if (!arms.length) return;
     add(add(box, 'h3', '', 'One compile per bucket'), 'span', 'td-part-hint', 'by slots of the static cache, over the seconds of the run; striped: compiling');
-    const last = Math.max(...arms.flatMap(arm => arm.buckets.flatMap(one => one.batches.map(([, end]) => end))));
+    const last = Math.max(...arms.flatMap(arm => arm.buckets.flatMap(bucket => bucket.batches.map(([, end]) => end))));
     for (const arm of arms) for (const bucket of arm.buckets) {
       const row = add(box, 'div', 'td-bucket arm-' + arm.name.toLowerCase());
       row.append(badge(arm.name));

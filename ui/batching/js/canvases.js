@@ -93,14 +93,14 @@ export function drawSlots(canvas, { batch, slots, end, arm }) {
   if (!field) return null;
   const { pen, inner } = field, colours = palette(arm), bottom = SLOTS_HEIGHT - 2, top = 6, width = Math.round(inner);
   timeAxis(field, colours, end, bottom, false);
-  const y = value => bottom - value / slots * (bottom - top), found = slotColumns(batch.steps, width, end), idle = hatch(pen, colours.subdued);
+  const y = value => bottom - value / slots * (bottom - top), columns = slotColumns(batch.steps, width, end), idle = hatch(pen, colours.subdued);
   for (let x = 0; x < width; x++) {
-    if (found.work[x] === null) continue;
+    if (columns.work[x] === null) continue;
     pen.fillStyle = colours.arm;
-    pen.fillRect(MARGIN_LEFT + x, y(found.work[x]), 1, bottom - y(found.work[x]));
-    if (!found.idle[x]) continue;
+    pen.fillRect(MARGIN_LEFT + x, y(columns.work[x]), 1, bottom - y(columns.work[x]));
+    if (!columns.idle[x]) continue;
     pen.fillStyle = idle;
-    pen.fillRect(MARGIN_LEFT + x, y(found.work[x] + found.idle[x]), 1, y(found.work[x]) - y(found.work[x] + found.idle[x]));
+    pen.fillRect(MARGIN_LEFT + x, y(columns.work[x] + columns.idle[x]), 1, y(columns.work[x]) - y(columns.work[x] + columns.idle[x]));
   }
   pen.strokeStyle = colours.subdued;
   pen.setLineDash([3, 3]);
@@ -157,7 +157,7 @@ export function drawGantt(canvas, view) {
     for (const piece of pieces(row, asked.arrival_s[request], now)) drawPiece(piece, top);
     if (row && row.end !== null && row.reason === 'cancelled' && high >= 5) drawCross(at(row.end), top + tall / 2);
   }
-  const every = Math.max(1, Math.ceil(14 / high)), step = every === 1 ? 1 : ticks(requests, requests / every)[1] || requests;
+  const apart = Math.max(1, Math.ceil(14 / high)), step = apart === 1 ? 1 : ticks(requests, requests / apart)[1] || requests;
   for (let number = Math.max(1, step === 1 ? 1 : step); number <= requests; number += step) sideLabel(field, colours, String(number), (number - 0.5) * high);
   if (step * high >= 24) sideLabel(field, colours, '1', high / 2 + 3);
   if (chosen >= 0 && chosen < requests) {

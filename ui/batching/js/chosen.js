@@ -82,15 +82,15 @@ export function makeTable(details, box, choose) {
 
   /** @param {Batch.View[]} views @param {Batch.BatchHead} head @param {number} request @param {boolean} both */
   function cells(views, head, request, both) {
-    const { asked } = views[0], found = [String(request + 1), seconds(asked.arrival_s[request]), count(asked.prompt_tokens[request]), count(asked.max_new_tokens[request])];
+    const { asked } = views[0], texts = [String(request + 1), seconds(asked.arrival_s[request]), count(asked.prompt_tokens[request]), count(asked.max_new_tokens[request])];
     const ended = views.every(view => view.batch.rows.get(request)?.end != null);
     for (const { batch, now, waits } of views) {
       const row = batch.rows.get(request), arrival = asked.arrival_s[request], figures = figuresOf(row, arrival);
       const reasons = row ? [...new Set(row.waits.map(([, reason]) => waits[reason] || reason))] : [];
-      found.push(REQUEST_STATES[stateOf(row, arrival, now)], span(figures.waited), reasons.join(', then '), span(figures.ttft), span(figures.perToken), span(figures.total), count(figures.tokens));
+      texts.push(REQUEST_STATES[stateOf(row, arrival, now)], span(figures.waited), reasons.join(', then '), span(figures.ttft), span(figures.perToken), span(figures.total), count(figures.tokens));
     }
-    if (both) found.push(!ended ? '' : head.differ[request] === undefined ? 'yes' : 'until token ' + head.differ[request]);
-    return found;
+    if (both) texts.push(!ended ? '' : head.differ[request] === undefined ? 'yes' : 'until token ' + head.differ[request]);
+    return texts;
   }
 
   function span(value) {

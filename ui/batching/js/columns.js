@@ -33,9 +33,9 @@ function rowOf(batch, request) {
 /** @param {Batch.Folded} batch @param {Batch.BatchColumns} reply @param {Batch.PageGroup[]} pages */
 export function appendBatch(batch, reply, pages) {
   let grew = false;
-  const known = batch.steps.end.length;
-  if (reply.first <= known && reply.n > known) {
-    for (let i = known - reply.first; i < reply.n - reply.first; i++) {
+  const steps = batch.steps.end.length;
+  if (reply.first <= steps && reply.n > steps) {
+    for (let i = steps - reply.first; i < reply.n - reply.first; i++) {
       const from = (i ? reply.pe[i - 1] : reply.pfirst) - reply.pfirst, to = reply.pe[i] - reply.pfirst;
       appendStep(batch, reply, i, from, to);
     }
@@ -127,9 +127,9 @@ export function axisEnd(last, over) {
 export function ticks(end, most) {
   const rough = end / Math.max(1, most), unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map(factor => factor * unit).find(size => size >= rough);
-  const found = [];
-  for (let i = 0; i * step <= end * 1.0001; i++) found.push(Number((i * step).toPrecision(6)));
-  return found;
+  const marks = [];
+  for (let i = 0; i * step <= end * 1.0001; i++) marks.push(Number((i * step).toPrecision(6)));
+  return marks;
 }
 
 // Slots over time, in `width` columns of equal time up to `end`: time-weighted means of slots at useful work and of

@@ -7,12 +7,12 @@ import { IDLE, PREFILL } from './columns.js';
 // When its first token existed: at the end of its last piece of prompt, once a token followed or it ended. null: not yet.
 /** @param {Batch.Row | undefined} row @returns {number | null} */
 function firstToken(row) {
-  let found = null, done = false;
+  let prefilled = null, done = false;
   for (const bar of row ? row.bars : []) {
-    if (bar.kind === PREFILL) found = bar.end;
+    if (bar.kind === PREFILL) prefilled = bar.end;
     else done = true;
   }
-  return done || (row && row.end !== null) ? found : null;
+  return done || (row && row.end !== null) ? prefilled : null;
 }
 
 /** Tokens that it has: that of its prompt, and one for each decode step. @param {Batch.Row | undefined} row */
@@ -36,27 +36,27 @@ export function stateOf(row, arrival, now) {
 // The reason for which it waits at a moment, as the scheduler gave it; '' if none was given by then.
 /** @param {Batch.Row | undefined} row @param {number} at */
 export function reasonAt(row, at) {
-  let found = '';
-  for (const [begin, reason] of row ? row.waits : []) if (begin <= at || !found) found = reason;
-  return found;
+  let latest = '';
+  for (const [begin, reason] of row ? row.waits : []) if (begin <= at || !latest) latest = reason;
+  return latest;
 }
 
 // What is drawn of a request: pieces with a kind ("queued", "padding", "prefill", "decode", "idle") from one second to
 // another. A request that has not begun waits until `now`.
 /** @param {Batch.Row | undefined} row @param {number} arrival @param {number} now */
 export function pieces(row, arrival, now) {
-  const found = [], start = startOf(row), until = start === null ? (row && row.end !== null ? row.end : now) : start;
-  if (until > arrival) found.push({ kind: 'queued', from: arrival, to: until });
+  const drawn = [], start = startOf(row), until = start === null ? (row && row.end !== null ? row.end : now) : start;
+  if (until > arrival) drawn.push({ kind: 'queued', from: arrival, to: until });
   for (const bar of row ? row.bars : []) {
     if (bar.kind === PREFILL) {
       const share = bar.padding / (bar.padding + bar.tokens), middle = bar.begin + share * (bar.end - bar.begin);
-      if (bar.padding) found.push({ kind: 'padding', from: bar.begin, to: middle });
-      found.push({ kind: 'prefill', from: middle, to: bar.end });
+      if (bar.padding) drawn.push({ kind: 'padding', from: bar.begin, to: middle });
+      drawn.push({ kind: 'prefill', from: middle, to: bar.end });
     } else {
-      found.push({ kind: bar.kind === IDLE ? 'idle' : 'decode', from: bar.begin, to: bar.end });
+      drawn.push({ kind: bar.kind === IDLE ? 'idle' : 'decode', from: bar.begin, to: bar.end });
     }
   }
-  return found;
+  return drawn;
 }
 
 /** The figures of a request, in seconds; null where they are not known. @param {Batch.Row | undefined} row @param {number} arrival */
@@ -79,22 +79,22 @@ export function figuresOf(row, arrival) {
  * @param {{ [reason: string]: string }} waits
  */
 export function describeRequest(number, row, arrival, now, waits) {
-  const state = stateOf(row, arrival, now), found = figuresOf(row, arrival), parts = [];
+  const state = stateOf(row, arrival, now), figures = figuresOf(row, arrival), parts = [];
   const reasons = row ? [...new Set(row.waits.map(([, reason]) => reason))] : [];
   const why = reasons.length ? ' for ' + reasons.map(reason => waits[reason] || reason).join(', then for ') : '';
   if (now <= 0 && !row) return 'Request ' + (number + 1) + ': this arm has not begun';
   if (state === 'later') return 'Request ' + (number + 1) + ': arrives at ' + seconds(arrival);
-  if (found.waited === null) {
+  if (figures.waited === null) {
     const reason = reasonAt(row, now);
     parts.push(state === 'cancelled' ? 'cancelled while it waited' + why : 'waits' + (reason ? ' for ' + (waits[reason] || reason) : ''));
   } else {
-    parts.push(found.waited > 0 && why ? 'waited ' + seconds(found.waited) + why : 'began at once');
-    const padded = found.padding ? ' and ' + count(Math.round(found.padding)) + ' of padding' : '';
-    parts.push('prompt of ' + count(row.prompt) + ' tokens' + padded + (found.chunks > 1 ? ' in ' + found.chunks + ' pieces' : ''));
-    if (found.ttft !== null) parts.push('first token after ' + seconds(found.ttft));
-    parts.push(count(found.tokens) + (found.tokens === 1 ? ' token' : ' tokens'));
-    if (found.total !== null) parts.push((state === 'cancelled' ? 'cancelled after ' : 'done after ') + seconds(found.total));
-    if (found.idle > 0) parts.push('its slot then idle for ' + seconds(found.idle));
+    parts.push(figures.waited > 0 && why ? 'waited ' + seconds(figures.waited) + why : 'began at once');
+    const padded = figures.padding ? ' and ' + count(Math.round(figures.padding)) + ' of padding' : '';
+    parts.push('prompt of ' + count(row.prompt) + ' tokens' + padded + (figures.chunks > 1 ? ' in ' + figures.chunks + ' pieces' : ''));
+    if (figures.ttft !== null) parts.push('first token after ' + seconds(figures.ttft));
+    parts.push(count(figures.tokens) + (figures.tokens === 1 ? ' token' : ' tokens'));
+    if (figures.total !== null) parts.push((state === 'cancelled' ? 'cancelled after ' : 'done after ') + seconds(figures.total));
+    if (figures.idle > 0) parts.push('its slot then idle for ' + seconds(figures.idle));
   }
   return 'Request ' + (number + 1) + ': ' + parts.join(', ');
 }

@@ -73,17 +73,17 @@ function drawDetail(cell, claim) {
 const COLUMNS = ['Claim', 'Claimed', 'Measured', 'Verdict'];
 
 /**
- * @param {HTMLElement} box @param {Claims.ClaimsDocument} document_ @param {string} wanted @param {string} chosen
+ * @param {HTMLElement} box @param {Claims.ClaimsDocument} claimsDocument @param {string} shownWord @param {string} chosen
  * @param {(name: string) => void} choose
  */
-function drawClaims(box, document_, wanted, chosen, choose) {
+function drawClaims(box, claimsDocument, shownWord, chosen, choose) {
   box.replaceChildren();
   const table = add(box, 'table');
   add(table, 'caption', 'td-hidden', 'Claims, what was measured, and verdicts');
   table.append(tableHead(COLUMNS));
   let family = '', body = null;
-  for (const claim of document_.claims) {
-    if (wanted && claim.word !== wanted) continue;
+  for (const claim of claimsDocument.claims) {
+    if (shownWord && claim.word !== shownWord) continue;
     if (claim.family !== family) {
       family = claim.family;
       body = add(table, 'tbody');
@@ -107,32 +107,32 @@ function drawClaims(box, document_, wanted, chosen, choose) {
 }
 
 const rows = element.querySelector('.td-claims-rows'), counts = element.querySelector('.td-claims-counts');
-let wanted = '', chosen = null;
+let shownWord = '', chosen = null;
 
 function draw() {
   if (!props.value) return;
   /** @type {Claims.ClaimsDocument} */
-  const found = JSON.parse(props.value);
+  const claimsDocument = JSON.parse(props.value);
   const opens = chosen === null;
   if (opens) chosen = new URL(location.href).searchParams.get('name') || '';
   const focused = focusWithin(element)?.dataset ?? {};
   const name = focused.name, word = focused.word;
   counts.replaceChildren();
   /** @type {[string, number][]} */
-  const words = [['', found.claims.length], ...Object.entries(found.counts)];
-  for (const [one, count] of words) {
-    const filter = button(one && wordClass(one), count + ' ' + (one || 'claims'), '', () => { wanted = one; draw(); });
-    filter.dataset.word = one;
-    filter.setAttribute('aria-pressed', String(one === wanted));
+  const words = [['', claimsDocument.claims.length], ...Object.entries(claimsDocument.counts)];
+  for (const [filterWord, count] of words) {
+    const filter = button(filterWord && wordClass(filterWord), count + ' ' + (filterWord || 'claims'), '', () => { shownWord = filterWord; draw(); });
+    filter.dataset.word = filterWord;
+    filter.setAttribute('aria-pressed', String(filterWord === shownWord));
     counts.append(filter);
   }
-  drawClaims(rows, found, wanted, chosen, (next) => {
+  drawClaims(rows, claimsDocument, shownWord, chosen, (next) => {
     chosen = next === chosen ? '' : next;
     window.tokendynoAddress?.tell('claims', ['name'], [chosen]);
     draw();
   });
-  const again = name !== undefined ? [...rows.querySelectorAll('button')].find((one) => one.dataset.name === name)
-    : word !== undefined ? [...counts.querySelectorAll('button')].find((one) => one.dataset.word === word) : null;
+  const again = name !== undefined ? [...rows.querySelectorAll('button')].find((filterWord) => filterWord.dataset.name === name)
+    : word !== undefined ? [...counts.querySelectorAll('button')].find((filterWord) => filterWord.dataset.word === word) : null;
   again?.focus();
   if (opens && chosen) rows.querySelector('[data-name="' + CSS.escape(chosen) + '"]')?.scrollIntoView({ block: 'center' });
 }

@@ -7,12 +7,12 @@ const show = () => {
   box.replaceChildren();
   if (!props.value) return;
   /** @type {Fair.Fairness} */
-  const found = JSON.parse(props.value);
-  box.className = 'td-fair ' + found.state;
-  if (found.badge) add(box, 'b', '', found.badge);
-  add(box, 'span', '', found.sentence);
-  if (found.fix_text) box.append(button('td-fix', found.fix_text, '', () => trigger('fix', { fix: found.fix })));
-  if (found.same) add(box, 'small', '', found.same);
+  const fairness = JSON.parse(props.value);
+  box.className = 'td-fair ' + fairness.state;
+  if (fairness.badge) add(box, 'b', '', fairness.badge);
+  add(box, 'span', '', fairness.sentence);
+  if (fairness.fix_text) box.append(button('td-fix', fairness.fix_text, '', () => trigger('fix', { fix: fairness.fix })));
+  if (fairness.same) add(box, 'small', '', fairness.same);
 };
 show();
 watch('value', afterPress(box, show));

@@ -14,17 +14,17 @@ const offers = () => props.value ? JSON.parse(props.value) : { model: '', entrie
 const askCosts = async () => {
   const { model } = offers();
   if (model !== costsOf) costs = {};
-  const found = JSON.parse(await server.ask({ model }).catch(() => '{}'));
-  const news = JSON.stringify(found) !== JSON.stringify(costs);
-  costs = found;
+  const latest = JSON.parse(await server.ask({ model }).catch(() => '{}'));
+  const news = JSON.stringify(latest) !== JSON.stringify(costs);
+  costs = latest;
   costsOf = model;
   if (news && dialog.open) again();
 };
 const show = () => {
-  const found = ranked(offers().entries, search.value), boxes = new Map();
+  const matches = ranked(offers().entries, search.value), boxes = new Map();
   list.replaceChildren();
   jumps.replaceChildren();
-  for (const entry of found) {
+  for (const entry of matches) {
     if (!boxes.has(entry.group)) {
       const place = add(list, 'section');
       boxes.set(entry.group, place);
@@ -51,11 +51,11 @@ const show = () => {
       else trigger('take', { arm, choices: entry.choices, whole: entry.whole });
     });
   }
-  if (!found.length) add(list, 'p', 'td-empty', 'Nothing matches. Try "fast", "int8", "cache" or "graph".');
+  if (!matches.length) add(list, 'p', 'td-empty', 'Nothing matches. Try "fast", "int8", "cache" or "graph".');
 };
 search.addEventListener('input', show);
 dialog.addEventListener('keydown', (event) => {
-  const buttons = [...list.querySelectorAll('button.td-entry')], at = buttons.findIndex((one) => one === document.activeElement);
+  const buttons = [...list.querySelectorAll('button.td-entry')], at = buttons.findIndex((entry) => entry === document.activeElement);
   if (event.key === 'ArrowDown') { event.preventDefault(); (buttons[at + 1] || buttons[0])?.focus(); }
   if (event.key === 'ArrowUp') { event.preventDefault(); (at > 0 ? buttons[at - 1] : search).focus(); }
   if (event.key === 'Escape') { event.preventDefault(); dialog.close(); }  // a field for searches would only be cleared
@@ -81,7 +81,7 @@ window.addEventListener('tokendyno-palette', (event) => {
 });
 /** Draw the list anew, with the focus where it was: on an entry, or in the field. */
 const again = afterPress(list, () => {
-  const at = [...list.querySelectorAll('.td-entry')].findIndex((one) => one === document.activeElement);
+  const at = [...list.querySelectorAll('.td-entry')].findIndex((entry) => entry === document.activeElement);
   show();
   /** @type {HTMLElement | undefined} */ (list.querySelectorAll('.td-entry')[at])?.focus({ preventScroll: true });
 });

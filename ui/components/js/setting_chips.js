@@ -7,16 +7,16 @@ const text = element.querySelector('.td-line-text'), chips = element.querySelect
 const putBack = (titles) => trigger('back', { titles });
 const show = () => {
   /** @type {Chips.ChipLine} */
-  const found = props.value ? JSON.parse(props.value) : { sentence: '', chips: [] };
-  text.textContent = found.sentence;
-  chips.hidden = !found.chips.length;
-  chips.replaceChildren(...found.chips.map((chip) => {
-    const one = el('span', 'td-chip', chip.title + ' '), words = 'Put ' + chip.title + ' back to ' + chip.default;
-    one.append(el('b', '', chip.value), button('td-remove', '×', words, () => putBack([chip.title])));
-    one.querySelector('button').title = words;
-    return one;
+  const line = props.value ? JSON.parse(props.value) : { sentence: '', chips: [] };
+  text.textContent = line.sentence;
+  chips.hidden = !line.chips.length;
+  chips.replaceChildren(...line.chips.map((chip) => {
+    const node = el('span', 'td-chip', chip.title + ' '), words = 'Put ' + chip.title + ' back to ' + chip.default;
+    node.append(el('b', '', chip.value), button('td-remove', '×', words, () => putBack([chip.title])));
+    node.querySelector('button').title = words;
+    return node;
   }));
-  if (found.chips.length > 1) chips.append(button('td-form', 'Put all back', '', () => putBack(found.chips.map((chip) => chip.title))));
+  if (line.chips.length > 1) chips.append(button('td-form', 'Put all back', '', () => putBack(line.chips.map((chip) => chip.title))));
 };
 show();
 watch('value', afterPress(chips, show));

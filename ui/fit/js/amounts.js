@@ -59,8 +59,8 @@ const fitTo = () => {
   part.stops = stopsTo(most);
   part.box.querySelector('legend').textContent = encoder ? 'Input' : 'Context';
   part.note.textContent = 'of ' + most.toLocaleString('en-US') + ' positions of ' + label;
-  const asked = amounts().context;
-  const shown = asked === null ? context : asked;
+  const chosen = amounts().context;
+  const shown = chosen === null ? context : chosen;
   if (document.activeElement !== part.number) part.number.value = shown;
   place(part, shown, 'tokens');
 };

@@ -8,18 +8,18 @@ const LABEL_PX = 74;
 const total = (row) => row.parts.reduce((sum, bytes) => sum + bytes, 0);
 
 // Bytes at the right end: all bars, and the chosen device's memory unless the bars would shrink to nothing beside it.
-/** @param {Pick<Fit.FitView, 'cards'>} found @param {Pick<Fit.RowView, 'parts'>[]} rows */
-export function axisEnd(found, rows) {
+/** @param {Pick<Fit.FitView, 'cards'>} view @param {Pick<Fit.RowView, 'parts'>[]} rows */
+export function axisEnd(view, rows) {
   const longest = Math.max(1, ...rows.map(total));
-  const chosen = found.cards.find((line) => line.chosen).memory_bytes;
+  const chosen = view.cards.find((line) => line.chosen).memory_bytes;
   return Math.max(longest * 1.12, Math.min(chosen * 1.12, longest * REACH));
 }
 
 // Lines of GPUs on the axis. A label is left out where it would lie over another one; the chosen device always has one.
-/** @param {HTMLElement} axis @param {HTMLElement} bars @param {Fit.FitView} found @param {number} end */
-function drawLines(axis, bars, found, end) {
+/** @param {HTMLElement} axis @param {HTMLElement} bars @param {Fit.FitView} view @param {number} end */
+function drawLines(axis, bars, view, end) {
   const width = bars.clientWidth || 600;
-  const inside = found.cards.filter((line) => line.memory_bytes <= end);
+  const inside = view.cards.filter((line) => line.memory_bytes <= end);
   const taken = [];
   const free = (x) => taken.every((other) => Math.abs(other - x) >= LABEL_PX);
   const labels = new Set();
@@ -41,7 +41,7 @@ function drawLines(axis, bars, found, end) {
     const x = line.memory_bytes / end * width;
     label.style.left = Math.min(Math.max(x, LABEL_PX / 2), width - LABEL_PX / 2) + 'px';
   }
-  const chosen = found.cards.find((line) => line.chosen);
+  const chosen = view.cards.find((line) => line.chosen);
   if (chosen.memory_bytes > end) {
     const label = add(axis, 'span', 'td-card-name chosen td-beyond');
     add(label, 'b', '', chosen.names[0]);
@@ -49,33 +49,33 @@ function drawLines(axis, bars, found, end) {
   }
 }
 
-/** @param {Fit.FitView} found @param {Fit.RowView[]} rows */
-export function drawChart(found, rows) {
+/** @param {Fit.FitView} view @param {Fit.RowView[]} rows */
+export function drawChart(view, rows) {
   const chart = element.querySelector('.td-fit-chart');
   const [legend, axis, bars] = ['.td-legend', '.td-axis', '.td-bars'].map((name) => chart.querySelector(name));
   for (const part of [legend, axis, bars]) part.replaceChildren();
-  found.parts.forEach((name, at) => { add(legend, 'i', 'td-part part-' + partKey(found, at)); add(legend, 'span', '', name); });
+  view.parts.forEach((name, at) => { add(legend, 'i', 'td-part part-' + partKey(view, at)); add(legend, 'span', '', name); });
   add(legend, 'i', 'td-key-line');
   add(legend, 'span', '', 'memory of a GPU');
-  const end = axisEnd(found, rows);
+  const end = axisEnd(view, rows);
   for (const row of rows) {
     const line = add(bars, 'div', 'td-bar ' + row.margin.replaceAll(' ', '-'));
     add(line, 'span', 'td-bar-name', row.title);
     const stack = add(line, 'div', 'td-stack');
     row.parts.forEach((bytes, at) => {
-      const piece = add(stack, 'i', 'td-part part-' + partKey(found, at));
+      const piece = add(stack, 'i', 'td-part part-' + partKey(view, at));
       piece.style.width = 100 * bytes / end + '%';
-      piece.title = found.parts[at];
+      piece.title = view.parts[at];
     });
     const sign = row.cells[0].slice(0, 1);
     const after = add(stack, 'span', 'td-bar-end', sign + ' ' + row.peak);
     after.classList.toggle('td-inside', total(row) > 0.8 * end);
   }
-  drawLines(axis, add(bars, 'div', 'td-lines'), found, end);
+  drawLines(axis, add(bars, 'div', 'td-lines'), view, end);
 }
 
 // Encoders keep no cache, so that their second part is what is the third of decoders.
-function partKey(found, at) { return found.encoder && at > 0 ? at + 1 : at; }
+function partKey(view, at) { return view.encoder && at > 0 ? at + 1 : at; }
 
 /** 1, 2, 3, 4, 6, 8, 12, ... up to `most`, which is the last. @param {number} most */
 export function stopsTo(most) {

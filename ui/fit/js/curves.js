@@ -17,7 +17,7 @@ const KINDS = {
   state: ['#3ca951', 'state (flat)'], index: ['#9c6b4e', 'index (grows)'],
 };
 
-/** What stays flat lies at the bottom, so that what grows on it is seen. @param {Fit.FitView} found */
+/** What stays flat lies at the bottom, so that what grows on it is seen. @param {Fit.FitView} view */
 export function drawKinds({ kinds: { contexts, kinds, said } }) {
   /** @type {HTMLElement} */
   const box = element.querySelector('.td-fit-kinds'), flat = ['state', 'window'].filter(kind => kind in kinds);
@@ -32,30 +32,30 @@ export function drawKinds({ kinds: { contexts, kinds, said } }) {
   add(box, 'p', '', said);
 }
 
-/** @param {Fit.FitView} found */
-export function drawWindows(found) {
+/** @param {Fit.FitView} view */
+export function drawWindows(view) {
   /** @type {HTMLElement} */
   const box = element.querySelector('.td-fit-windows');
   box.replaceChildren();
   const plot = plotIn(box, 'KV cache of one sequence over the context: with its sliding window (solid), and without (dashed); 2 bytes a number');
-  drawPlot(plot, () => found.windows.flatMap((one, at) => [one.windowed, one.unwindowed].map((bytes, without) => ({
-    x: one.contexts, y: bytes.map(size => size / MIB), mode: 'lines', name: withoutMarkup(one.title), showlegend: !without,
+  drawPlot(plot, () => view.windows.flatMap((model, at) => [model.windowed, model.unwindowed].map((bytes, without) => ({
+    x: model.contexts, y: bytes.map(size => size / MIB), mode: 'lines', name: withoutMarkup(model.title), showlegend: !without,
     line: { color: COLOURS[at % COLOURS.length], width: 2, dash: without ? 'dash' : 'solid' },
-    hovertemplate: '%{x:,} tokens: %{y:,.3~g} MiB<extra>' + withoutMarkup(one.title) + (without ? ', no window' : '') + '</extra>',
+    hovertemplate: '%{x:,} tokens: %{y:,.3~g} MiB<extra>' + withoutMarkup(model.title) + (without ? ', no window' : '') + '</extra>',
   }))), AXES);
-  for (const one of found.windows) add(box, 'p', '', one.said);
+  for (const model of view.windows) add(box, 'p', '', model.said);
 }
 
-/** @param {Fit.FitView} found */
-export function drawCurve(found) {
+/** @param {Fit.FitView} view */
+export function drawCurve(view) {
   /** @type {HTMLElement} */
   const box = element.querySelector('.td-fit-curve');
-  const { curves, room_bytes } = found.answer, gib = 2 ** 30;
+  const { curves, room_bytes } = view.answer, gib = 2 ** 30;
   box.hidden = !curves.length;
   box.replaceChildren();
   if (!curves.length) return;
   const plot = plotIn(box, 'Memory over the context'), [first] = curves, last = first.contexts.at(-1);
-  const right = Math.min(last, 2.5 * Math.max(found.context, first.most));  // what cannot fit would flatten the rest
+  const right = Math.min(last, 2.5 * Math.max(view.context, first.most));  // what cannot fit would flatten the rest
   const highest = Math.max(...first.bytes.filter((bytes, at) => first.contexts[at] <= right));
   const top = 1.15 * Math.max(room_bytes, first.bytes[0], Math.min(2 * room_bytes, highest)) / gib;
   drawPlot(plot, () => [
@@ -69,7 +69,7 @@ export function drawCurve(found) {
       line: { color: css('--body-text-color-subdued'), width: 1, dash: 'dot' },
     },
   ], {
-    xaxis: { range: [0, right], title: { text: found.encoder ? 'tokens of input' : 'tokens of context' } },
+    xaxis: { range: [0, right], title: { text: view.encoder ? 'tokens of input' : 'tokens of context' } },
     yaxis: { title: { text: 'GiB' }, range: [0, top] },
     ...LEGEND,
   });

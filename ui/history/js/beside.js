@@ -16,7 +16,7 @@ export function toggle(pin) {
     complain(new Error(settings.most + ' arms are pinned, which is as many as can stand side by side. Unpin one first.'));
     return;
   }
-  change({ pins: on ? state.pins.filter(one => one !== pin) : [...state.pins, pin] }, false);
+  change({ pins: on ? state.pins.filter(pinned => pinned !== pin) : [...state.pins, pin] }, false);
 }
 
 /** @param {string} pin */
@@ -33,7 +33,7 @@ export const showTray = afterPress(tray, () => {
   const chips = pins.map((pin, at) => {
     const chip = el('span', 'td-pinned arm-' + (at + 1));
     const off = button('td-unpin', '\u00d7', 'Unpin ' + pinName(pin), () => {
-      const left = state.pins.filter(one => one !== pin);
+      const left = state.pins.filter(pinned => pinned !== pin);
       change({ pins: left, beside: state.beside && left.length >= settings.fewest }, state.beside);
     });
     off.dataset.press = pin;
@@ -47,8 +47,8 @@ export const showTray = afterPress(tray, () => {
   none.dataset.press = 'none';
   tray.replaceChildren(...chips, view, none, el('span', 'td-hint', enough ? '' : 'Pin ' + settings.fewest + ' to ' + settings.most + ' arms, of any runs.'));
   if (!focused) return;
-  const again = [...tray.querySelectorAll('button:enabled')].find(one => one.dataset.press === focused);
-  (again || tray.querySelector('.td-unpin') || inputs.q).focus();
+  const refocused = [...tray.querySelectorAll('button:enabled')].find(button => button.dataset.press === focused);
+  (refocused || tray.querySelector('.td-unpin') || inputs.q).focus();
 });
 
 // --- side by side ---
@@ -80,17 +80,17 @@ function sideRow(row) {
   return line;
 }
 
-/** @param {History.SideBySide} found */
-function showTable(found) {
+/** @param {History.SideBySide} view */
+function showTable(view) {
   const table = el('table'), head = el('tr');
-  head.append(el('td'), ...found.arms.map(headCell));
+  head.append(el('td'), ...view.arms.map(headCell));
   table.append(el('caption', 'td-hidden', 'Pinned arms, figure by figure'), el('thead'));
   table.tHead.append(head);
   for (const [group, title] of Object.entries(GROUPS)) {
-    const rows = found.rows.filter(row => row.group === group);
+    const rows = view.rows.filter(row => row.group === group);
     if (!rows.length) continue;
     const body = el('tbody', 'td-' + group), first = el('tr'), cell = el('th', 'td-group', title);
-    cell.colSpan = found.arms.length + 1;
+    cell.colSpan = view.arms.length + 1;
     cell.scope = 'rowgroup';
     first.append(cell);
     body.append(first, ...rows.map(sideRow));
@@ -99,31 +99,31 @@ function showTable(found) {
   find('.td-side').replaceChildren(table);
 }
 
-/** @param {() => boolean} wanted */
-export async function showBeside(wanted) {
+/** @param {() => boolean} isCurrent */
+export async function showBeside(isCurrent) {
   const pins = state.pins.join();
-  let found;
+  let view;
   try {
-    found = await question({ ask: 'beside', pins });
+    view = await question({ ask: 'beside', pins });
   } catch (error) {
-    if (wanted()) { complain(error); find('.td-beside').hidden = true; }
+    if (isCurrent()) { complain(error); find('.td-beside').hidden = true; }
     return;
   }
-  if (!wanted()) return;
-  complain(found.missing.length ? new Error('Not kept here (any more): ' + found.missing.join(', ') + '.') : null);
-  find('.td-said').replaceChildren(...found.remarks.map(text => el('li', '', text)));
-  for (const arm of found.arms) seen.set(arm.pin, arm.title + ' ' + arm.arm + ': ' + arm.choices);
+  if (!isCurrent()) return;
+  complain(view.missing.length ? new Error('Not kept here (any more): ' + view.missing.join(', ') + '.') : null);
+  find('.td-said').replaceChildren(...view.remarks.map(text => el('li', '', text)));
+  for (const arm of view.arms) seen.set(arm.pin, arm.title + ' ' + arm.arm + ': ' + arm.choices);
   showTray();
-  showTable(found);
+  showTable(view);
   find('.td-beside').hidden = false;
   find('.td-front').replaceChildren();
-  if (found.pareto) showPareto(find('.td-front'), found.pareto);
+  if (view.pareto) showPareto(find('.td-front'), view.pareto);
   if (pins !== shownPins) find('.td-back').focus();
   shownPins = pins;
   try {
-    await drawOverlay(found.arms, wanted);
+    await drawOverlay(view.arms, isCurrent);
   } catch (error) {
-    if (wanted()) complain(error);
+    if (isCurrent()) complain(error);
   }
 }
 
@@ -147,35 +147,35 @@ async function pullRun(run) {
     let grew = 0;
     reply.lanes.forEach((part, i) => { grew += appendReply(series[i], part).tokens; });
     if (reply.ended || !grew) {
-      const found = { head, series };
-      if (reply.ended) pulledRuns.set(run, found);
+      const pulled = { head, series };
+      if (reply.ended) pulledRuns.set(run, pulled);
       if (pulledRuns.size > MAX_CACHED) pulledRuns.delete(pulledRuns.keys().next().value);
-      return found;
+      return pulled;
     }
   }
 }
 
 // Arms that are timed alike share the charts; what is left out is said. `wanted()`: whether this is still asked for.
-/** @param {History.PinnedArm[]} arms @param {() => boolean} wanted */
-async function drawOverlay(arms, wanted) {
+/** @param {History.PinnedArm[]} arms @param {() => boolean} isCurrent */
+async function drawOverlay(arms, isCurrent) {
   setText(find('.td-drawn'), '');
-  const found = await Promise.all(arms.map(async ({ run, arm, label }) => {
-    const got = await pullRun(run), at = got && got.head ? got.head.arms.findIndex(one => one.name === arm) : -1;
+  const overlays = await Promise.all(arms.map(async ({ run, arm, label }) => {
+    const got = await pullRun(run), at = got && got.head ? got.head.arms.findIndex(({ name }) => name === arm) : -1;
     return at < 0 || !got.series[at].t.length ? { label } : { label, head: got.head, arm: got.head.arms[at], series: got.series[at] };
   }));
-  if (!wanted()) return;
-  const drawn = found.filter(one => one.head), unit = drawn.length ? drawn[0].head.unit : 'token', alike = drawn.filter(one => one.head.unit === unit);
-  const left = found.filter(one => !alike.includes(one)).map(one => one.label);
+  if (!isCurrent()) return;
+  const drawn = overlays.filter(curve => curve.head), unit = drawn.length ? drawn[0].head.unit : 'token', alike = drawn.filter(curve => curve.head.unit === unit);
+  const left = overlays.filter(curve => !alike.includes(curve)).map(curve => curve.label);
   setText(find('.td-drawn'), left.length ? 'Not drawn: ' + left.join(', ') + ' (no ' + (unit === 'forward' ? 'forward passes' : 'tokens of one prompt') + ' were timed)' : '');
   find('.td-stage').hidden = !alike.length;
   if (!alike.length) return;
-  const labels = new Set(alike.map(one => one.head.memory_label));
+  const labels = new Set(alike.map(curve => curve.head.memory_label));
   const head = {
-    unit, memory_label: labels.size === 1 ? [...labels][0] : 'memory', max_new_tokens: Math.max(...alike.map(one => one.head.max_new_tokens)),
-    arms: alike.map(one => ({ ...one.arm, name: one.label, line: Number(one.label) - 1 })),
+    unit, memory_label: labels.size === 1 ? [...labels][0] : 'memory', max_new_tokens: Math.max(...alike.map(curve => curve.head.max_new_tokens)),
+    arms: alike.map(curve => ({ ...curve.arm, name: curve.label, line: Number(curve.label) - 1 })),
   };
-  charts.reset(arms.map(one => one.pin).join());
-  charts.take(head, alike.map(one => one.series));
+  charts.reset(arms.map(({ pin }) => pin).join());
+  charts.take(head, alike.map(curve => curve.series));
   charts.end();
 }
 

@@ -10,7 +10,7 @@ const UNDER_WAY_MS = 2000;
 let asking = 0, later = 0, listed = null;  // `listed`: what the list shows, as the server answered
 
 export async function show() {
-  const number = ++asking, wanted = () => number === asking;
+  const number = ++asking, isCurrent = () => number === asking;
   clearTimeout(later);
   if (!element.offsetParent) return;
   showSearch();
@@ -18,13 +18,13 @@ export async function show() {
   const beside = state.beside && state.pins.length > 0;
   find('.td-list').hidden = beside;
   find('.td-search').hidden = beside;
-  if (beside) { await showBeside(wanted); return; }
+  if (beside) { await showBeside(isCurrent); return; }
   find('.td-beside').hidden = true;
   leaveBeside();
-  await showList(wanted);
+  await showList(isCurrent);
 }
 
-async function showList(wanted) {
+async function showList(isCurrent) {
   const { at, of, ...rest } = state, fields = { model: of };
   for (const key of FIELDS) if (key !== 'of') fields[key] = rest[key];
   let reply;
@@ -32,10 +32,10 @@ async function showList(wanted) {
   try {
     reply = await question({ ask: 'find', fields, page: at, zone: -new Date().getTimezoneOffset() });
   } catch (error) {
-    if (wanted()) { complain(error); if (listed === null) setText(find('.td-count'), ''); }
+    if (isCurrent()) { complain(error); if (listed === null) setText(find('.td-count'), ''); }
     return;
   }
-  if (!wanted()) return;
+  if (!isCurrent()) return;
   complain(null);
   setText(find('.td-unkept'), reply.trouble ? '\u25B2 ' + reply.trouble : '');
   find('.td-take-in').hidden = !(reply.imports && reply.kept);
@@ -51,13 +51,13 @@ function refresh() {
 }
 
 const drawList = afterPress(find('.td-list'), () => {
-  const { found, team } = listed;
-  showRows(found, team);
+  const { found: runs, team } = listed;
+  showRows(runs, team);
   showTray();
-  showCount(found);
+  showCount(runs);
   showEmpty(listed);
-  showPages(found);
-  element.dataset.shown = String(found.total);
+  showPages(runs);
+  element.dataset.shown = String(runs.total);
 });
 
 element.classList.add('td-history');

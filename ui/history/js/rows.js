@@ -70,14 +70,14 @@ function changeCell(row, team) {
 
 /** The line of a run in the list; undefined where it is not among the runs that are shown. @param {string} id */
 function lineOfRun(id) {
-  return [...find('.td-runs').querySelectorAll('tr')].find(one => one.dataset.run === id);
+  return [...find('.td-runs').querySelectorAll('tr')].find(line => line.dataset.run === id);
 }
 
-/** A form that is open stays at its run, with what was typed. @param {History.RunList} found @param {boolean} team */
-export function showRows(found, team) {
+/** A form that is open stays at its run, with what was typed. @param {History.RunList} runs @param {boolean} team */
+export function showRows(runs, team) {
   const box = find('.td-runs'), focused = focusWithin(box), table = el('table'), form = box.querySelector('.td-edit');
   const focus = focused?.closest('tr') ? [focused.closest('tr').dataset.run, focused.dataset.pin || focused.className] : null;
-  const rows = found.rows.map(row => {
+  const rows = runs.rows.map(row => {
     const line = el('tr');
     line.dataset.run = row.id;
     line.append(el('td', 'td-when', when(row.created)), nameCell(row), armsCell(row), verdictCell(row), saveCell(row), changeCell(row, team));
@@ -85,40 +85,40 @@ export function showRows(found, team) {
   });
   table.append(tableHead(COLUMNS), tableBody(rows));
   box.replaceChildren(table);
-  box.hidden = !found.rows.length;
+  box.hidden = !runs.rows.length;
   if (form) {
     lineOfRun(form.dataset.of)?.after(form);
     if (focused && form.contains(focused)) focused.focus();
   } else if (focus) {
     const line = lineOfRun(focus[0]);
-    if (line) [...line.querySelectorAll('button, a')].find(one => (one.dataset.pin || one.className) === focus[1])?.focus();
+    if (line) [...line.querySelectorAll('button, a')].find(control => (control.dataset.pin || control.className) === focus[1])?.focus();
   }
 }
 
-/** @param {History.RunList} found */
-export function showCount(found) {
-  const first = found.page * found.per_page, last = first + found.rows.length, filtered = FIELDS.some(key => state[key]);
-  const all = found.total === 1 ? '1 run' : count(found.total) + ' runs';
-  let text = found.rows.length === found.total ? all : 'Runs ' + count(first + 1) + ' to ' + count(last) + ' of ' + count(found.total);
-  if (filtered && found.rows.length) text += ', of ' + count(found.kept) + ' altogether';
-  setText(find('.td-count'), found.rows.length ? text : '');
+/** @param {History.RunList} runs */
+export function showCount(runs) {
+  const first = runs.page * runs.per_page, last = first + runs.rows.length, filtered = FIELDS.some(key => state[key]);
+  const all = runs.total === 1 ? '1 run' : count(runs.total) + ' runs';
+  let text = runs.rows.length === runs.total ? all : 'Runs ' + count(first + 1) + ' to ' + count(last) + ' of ' + count(runs.total);
+  if (filtered && runs.rows.length) text += ', of ' + count(runs.kept) + ' altogether';
+  setText(find('.td-count'), runs.rows.length ? text : '');
 }
 
 /** @param {History.Runs} reply */
 export function showEmpty(reply) {
-  const { found, kept } = reply, box = find('.td-empty-run');
+  const { found: runs, kept } = reply, box = find('.td-empty-run');
   let text = '';
   if (!kept) text = 'Runs are kept in memory only here, so there is no history: start the app with --history FILE.';
-  else if (!found.kept && reply.trouble) text = 'No kept run can be shown now.';
-  else if (!found.kept) text = (reply.notes && reply.notes + ' ') + 'No run is kept yet. Go to Compare and press Run: each run is kept, and found again here. Runs of the command line are kept here too.';
-  else if (!found.total) text = 'None of ' + count(found.kept) + ' runs matches. Leave a filter out, or press Clear.';
-  else if (!found.rows.length) text = 'There is no page ' + count(found.page + 1) + ': ' + count(found.total) + ' runs are on ' + count(Math.ceil(found.total / found.per_page)) + ' pages.';
+  else if (!runs.kept && reply.trouble) text = 'No kept run can be shown now.';
+  else if (!runs.kept) text = (reply.notes && reply.notes + ' ') + 'No run is kept yet. Go to Compare and press Run: each run is kept, and found again here. Runs of the command line are kept here too.';
+  else if (!runs.total) text = 'None of ' + count(runs.kept) + ' runs matches. Leave a filter out, or press Clear.';
+  else if (!runs.rows.length) text = 'There is no page ' + count(runs.page + 1) + ': ' + count(runs.total) + ' runs are on ' + count(Math.ceil(runs.total / runs.per_page)) + ' pages.';
   setText(box, text);
 }
 
-/** @param {History.RunList} found */
-export function showPages(found) {
-  const nav = find('.td-pages'), pages = Math.ceil(found.total / found.per_page), at = found.page + 1;
+/** @param {History.RunList} runs */
+export function showPages(runs) {
+  const nav = find('.td-pages'), pages = Math.ceil(runs.total / runs.per_page), at = runs.page + 1;
   nav.hidden = pages < 2 && at === 1;
   const step = (text, to) => {
     const node = button('', text, '', () => { change({ at: String(to) }, true); find('.td-runs').scrollIntoView({ block: 'nearest' }); });
@@ -127,7 +127,7 @@ export function showPages(found) {
   };
   const focused = focusWithin(nav)?.textContent;
   nav.replaceChildren(step('First', 1), step('Newer', Math.min(at - 1, pages)), el('span', '', 'Page ' + count(at) + ' of ' + count(pages)), step('Older', at + 1), step('Last', pages));
-  if (focused) [...nav.querySelectorAll('button')].find(one => one.textContent === focused && !one.disabled)?.focus();
+  if (focused) [...nav.querySelectorAll('button')].find(button => button.textContent === focused && !button.disabled)?.focus();
 }
 
 // --- a run as a file: saved from its row, and taken in from a recording ---

@@ -12,12 +12,12 @@ export const FIELDS = ['q', 'of', 'axis', 'machine', 'since', 'until'];
 
 /** @param {string} search @returns {State} */
 function stateOf(search) {
-  const asked = new URLSearchParams(search);
+  const query = new URLSearchParams(search);
   /** @type {{ [field: string]: string }} */
-  const fields = Object.fromEntries(FIELDS.map(key => [key, asked.get(key) || '']));
+  const fields = Object.fromEntries(FIELDS.map(key => [key, query.get(key) || '']));
   return {
-    ...fields, at: asked.get('at') || '1',
-    pins: (asked.get('pins') || '').split(',').filter(Boolean), beside: asked.get('beside') === '1',
+    ...fields, at: query.get('at') || '1',
+    pins: (query.get('pins') || '').split(',').filter(Boolean), beside: query.get('beside') === '1',
   };
 }
 
@@ -61,9 +61,9 @@ export async function answerTo(call) {
   }
 }
 
-/** An answer to a question; an Error with its sentence where the server refuses. @param {object} asked */
-export async function question(asked) {
-  const reply = await answerTo(server.ask(asked));
+/** An answer to a question; an Error with its sentence where the server refuses. @param {object} query */
+export async function question(query) {
+  const reply = await answerTo(server.ask(query));
   if (reply.error) throw new Error(reply.error);
   return reply;
 }

@@ -18,9 +18,9 @@ export function annotationTraces(chart, axes, { head, series, hidden, axis, ink 
   const line = measuredLines(chart)[0], first = firstIndex(line, head), out = [];
   head.arms.forEach((arm, a) => {
     const column = series[a][line.column];
-    const byToken = new Map(arm.marks.filter(({ token }) => token >= first && token < column.length).reverse().map(one => [one.token, one.kind]));
+    const byToken = new Map(arm.marks.filter(({ token }) => token >= first && token < column.length).reverse().map(mark => [mark.token, mark.kind]));
     if (!byToken.size) return;
-    const tokens = [...byToken.keys()].sort((one, other) => one - other), shapes = tokens.map(token => ANNOTATION_SHAPES[byToken.get(token)][0]);
+    const tokens = [...byToken.keys()].sort((a, b) => a - b), shapes = tokens.map(token => ANNOTATION_SHAPES[byToken.get(token)][0]);
     out.push({
       ...axes, mode: 'markers', x: tokens.map(indexToX(line, axis, series[a])), y: tokens.map(token => column[token] * line.scale),
       marker: { symbol: shapes.map(shape => shape + (a % 2 ? '-open' : '')), size: 9, color: ink, line: { width: 1.2, color: ink } },
@@ -33,12 +33,12 @@ export function annotationTraces(chart, axes, { head, series, hidden, axis, ink 
 /** The line below the charts lists the first few of each arm; its tooltip lists all. @param {HTMLElement} box */
 export function makeAnnotations(box) {
   return redrawn(box, (/** @type {Pick<Live.ArmHead, 'name' | 'marks'>[]} */ arms, /** @type {Live.Head['unit']} */ unit) => {
-    const worded = one => (unit === 'forward' ? 'pass ' : 'token ') + count(one.token) + ': ' + one.text;
-    box.title = arms.flatMap(arm => arm.marks.map(one => arm.name + ' ' + worded(one))).join('\n');
+    const worded = mark => (unit === 'forward' ? 'pass ' : 'token ') + count(mark.token) + ': ' + mark.text;
+    box.title = arms.flatMap(arm => arm.marks.map(mark => arm.name + ' ' + worded(mark))).join('\n');
     for (const { name, marks } of arms) {
       if (!marks.length) continue;
-      const listed = marks.slice(0, MAX_LISTED).map(one => ANNOTATION_SHAPES[one.kind][1] + ' ' + worded(one)), more = marks.length - MAX_LISTED;
-      add(box, 'span', 'td-annotation arm-' + name.toLowerCase()).append(badge(name), listed.join(', ') + (more > 0 ? ' and ' + count(more) + ' more' : ''));
+      const listed = marks.slice(0, MAX_LISTED).map(mark => ANNOTATION_SHAPES[mark.kind][1] + ' ' + worded(mark)), unlisted = marks.length - MAX_LISTED;
+      add(box, 'span', 'td-annotation arm-' + name.toLowerCase()).append(badge(name), listed.join(', ') + (unlisted > 0 ? ' and ' + count(unlisted) + ' more' : ''));
     }
   });
 }

@@ -105,8 +105,8 @@ export function layerKinds(chart, view) {
 /** @param {Live.Chart} chart @param {number} i @param {object} axes @param {string[]} kinds @param {Live.View} view */
 function lineTraces(chart, i, axes, kinds, view) {
   const { head, series, hidden, axis, ended } = view, { scale } = view.units[i], out = [];
-  const known = measuredLines(chart), existing = known.filter(line => !line.kind || kinds.includes(line.kind));
-  const measured = existing.length ? existing : known, all = series.map((_, a) => a);
+  const declared = measuredLines(chart), existing = declared.filter(line => !line.kind || kinds.includes(line.kind));
+  const measured = existing.length ? existing : declared, all = series.map((_, a) => a);
   const shared = measured[0].at === 'token' && axis === 'token';
   const indices = shared ? all.map(() => visibleIndices(measured, all, view)) : all.map(a => visibleIndices(measured, [a], view));
   const put = (line, a, x, y) => {
@@ -187,19 +187,19 @@ function outlierTraces(chart, i, axes, view) {
 // The roofline bound by its name and value, at the right edge of what is visible: one label for both arms.
 /** @param {Live.Chart} chart @param {number} i @param {Omit<Live.View, 'hidden'>} view @param {string} ink */
 export function curveLabels(chart, i, { head, series, ended, axis, zoom, units }, ink) {
-  const line = chart.lines.find(one => one.curve === 'floor');
+  const line = chart.lines.find(candidate => candidate.curve === 'floor');
   /** @type {[Live.ArmHead, Live.Series][]} */
   const all = head.arms.map((arm, a) => [arm, series[a]]);
-  const known = line ? all.filter(([{ floor }]) => floor && floor[line.column].length) : [];
-  if (!known.length) return [];
-  const { unit, scale } = units[i], values = known.map(([{ floor }, { t }]) => {
+  const bounded = line ? all.filter(([{ floor }]) => floor && floor[line.column].length) : [];
+  if (!bounded.length) return [];
+  const { unit, scale } = units[i], values = bounded.map(([{ floor }, { t }]) => {
     const end = zoom ? zoom[1] : ended && axis === 'token' ? Math.max(...series.map(columns => columns.t.length)) - 1 : Infinity;
     const edge = axis === 'second' ? tokenAt(t, end) : end;
     return curveAt(floor.x, floor[line.column], edge) * line.scale * scale;
   });
   const shown = values.map(value => Number(value.toPrecision(3))), near = Math.max(...values) < 1.1 * Math.min(...values);
-  const said = near ? shown[0] : known.map(([arm], n) => withoutMarkup(arm.name) + ' ' + shown[n]).join(', ');
-  const shared = known.filter(([{ floor }]) => floor.exchanges)
+  const said = near ? shown[0] : bounded.map(([arm], n) => withoutMarkup(arm.name) + ' ' + shown[n]).join(', ');
+  const shared = bounded.filter(([{ floor }]) => floor.exchanges)
     .map(([{ name, floor }]) => ', exchanges of ' + withoutMarkup(name) + ' ' + floor.exchanges).join('');
   return [{
     text: 'roofline bound ' + said + ' ' + unit + shared, showarrow: false, xref: 'x' + axisSuffix(i) + ' domain', yref: 'y' + axisSuffix(i),
@@ -216,7 +216,7 @@ function extentTrace(chart, i, axes, view) {
   const { head, series, ended, axis } = view, { scale } = view.units[i];
   let x = [0, Math.max(1, ended ? Math.max(...series.map(columns => columns.t.length)) : head.max_new_tokens)];
   if (axis === 'second') {
-    const last = Math.max(0, ...series.flatMap(({ t, st }) => [t, st].filter(one => one.length).map(one => one[one.length - 1])));
+    const last = Math.max(0, ...series.flatMap(({ t, st }) => [t, st].filter(column => column.length).map(column => column[column.length - 1])));
     const step = 10 ** Math.floor(Math.log10(Math.max(1, last)));
     x = [0, ended ? last : Math.ceil((last + step / 10) / step) * step];
   }

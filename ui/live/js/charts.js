@@ -225,7 +225,7 @@ export function makeCharts(charts) {
     // Draw only these columns, on the axes of the whole run; null: all.
     only(columns) {
       if (part === columns) return;
-      const further = part && columns && columns.every((one, a) => one.t.length >= part[a].t.length);
+      const further = part && columns && columns.every((arm, a) => arm.t.length >= part[a].t.length);
       part = columns;
       dirty = true;
       if (further && fresh.follow(columns)) notBefore = Math.min(notBefore, soonest);

@@ -95,8 +95,8 @@ export function indicesOf(line, axis, columns, [low, high]) {
 export function translated([low, high], to, series) {
   const drawn = series.filter(columns => columns.t.length);
   if (!drawn.length) return null;
-  const found = drawn.map(({ t }) => to === 'second' ? [timeAt(t, low), timeAt(t, high)] : [tokenAt(t, low), tokenAt(t, high)]);
-  return [Math.min(...found.map(one => one[0])), Math.max(...found.map(one => one[1]))];
+  const spans = drawn.map(({ t }) => to === 'second' ? [timeAt(t, low), timeAt(t, high)] : [tokenAt(t, low), tokenAt(t, high)]);
+  return [Math.min(...spans.map(span => span[0])), Math.max(...spans.map(span => span[1]))];
 }
 
 // Where a moment of an arm's run lies on an axis; null before the first token (of an axis of tokens) and after the last.
@@ -182,7 +182,7 @@ export function decimate(columns, begin, end, most) {
 function bucketExtremes(columns, begin, end, size) {
   const indices = [begin];
   for (let at = begin - (begin % size); at < end; at += size) {
-    const from = Math.max(at, begin), to = Math.min(at + size, end), found = [];
+    const from = Math.max(at, begin), to = Math.min(at + size, end), extremes = [];
     for (const column of columns) {
       const stop = Math.min(to, column.length);
       if (from >= stop) continue;
@@ -191,10 +191,10 @@ function bucketExtremes(columns, begin, end, size) {
         if (column[i] < column[low]) low = i;
         else if (column[i] > column[high]) high = i;
       }
-      found.push(low, high);
+      extremes.push(low, high);
     }
-    found.sort((a, b) => a - b);
-    for (const index of found) if (index > indices[indices.length - 1]) indices.push(index);
+    extremes.sort((a, b) => a - b);
+    for (const index of extremes) if (index > indices[indices.length - 1]) indices.push(index);
   }
   if (indices[indices.length - 1] !== end - 1) indices.push(end - 1);
   return indices;

@@ -35,7 +35,7 @@ export function histogramOf(lists) {
   const edges = Array.from({ length: bins + 1 }, (_, i) => low + i * width), counts = lists.map(() => new Array(bins).fill(0));
   lists.forEach((list, a) => { for (const value of list) if (value <= high) counts[a][Math.min(bins - 1, Math.floor((value - low) / width))]++; });
   return {
-    edges, shares: counts.map((found, a) => found.map(n => n / Math.max(1, lists[a].length))),
+    edges, shares: counts.map((binned, a) => binned.map(n => n / Math.max(1, lists[a].length))),
     beyond: lists.map(list => list.length - lowerBound(list, high * (1 + 1e-12))),
   };
 }
@@ -43,12 +43,12 @@ export function histogramOf(lists) {
 // Steps (latency, share of the tokens that took at most that long), up to the last edge.
 /** @param {ArrayLike<number>} list @param {number} last */
 export function cumulativeOf(list, last) {
-  const found = [];
+  const steps = [];
   for (let i = 0; i <= CUMULATIVE_POINTS && list.length; i++) {
     const value = quantileOf(list, i / CUMULATIVE_POINTS);
-    if (value <= last * (1 + 1e-12)) found.push([value, i / CUMULATIVE_POINTS]);
+    if (value <= last * (1 + 1e-12)) steps.push([value, i / CUMULATIVE_POINTS]);
   }
-  return found;
+  return steps;
 }
 
 // dialog: with .td-spread-what, .td-spread-plot, .td-spread-said and a table. fewest: share -> tokens that a percentile needs.
@@ -62,10 +62,10 @@ export function makeDistribution(button, dialog, fewest) {
     const what = zoom ? step + ' ' + count(Math.ceil(Math.max(0, zoom[0]))) + ' to ' + count(Math.floor(zoom[1])) + ', as zoomed' : head.unit === 'forward' ? 'all passes' : 'all tokens after the first';
     setText(find('.td-spread-what'), 'The first run of each arm: ' + what + '.');
     if (!lists.some(list => list.length)) { clear(); return; }
-    const found = histogramOf(lists), last = found.edges[found.edges.length - 1];
-    setText(find('.td-spread-said'), said(head, lists, found, last, step));
+    const histogram = histogramOf(lists), last = histogram.edges[histogram.edges.length - 1];
+    setText(find('.td-spread-said'), said(head, lists, histogram, last, step));
     find('table').replaceChildren(...rows(head, lists, step));
-    draw(head, lists, found, last, step);
+    draw(head, lists, histogram, last, step);
   }
 
   function clear() {
@@ -97,7 +97,7 @@ export function makeDistribution(button, dialog, fewest) {
       const line = { width: 1.6, ...lineOf(head.arms[a], a), shape: 'hv' }, steps = cumulativeOf(lists[a], last), common = { mode: 'lines', name: withoutMarkup(name), line, hoverinfo: 'skip' };
       return [
         { ...common, x: ms, y: [...shares[a].map(share => 100 * share), 0], fill: 'tozeroy', fillcolor: line.color + '30' },
-        { ...common, x: steps.map(one => 1e3 * one[0]), y: steps.map(one => 100 * one[1]), xaxis: 'x2', yaxis: 'y2', showlegend: false },
+        { ...common, x: steps.map(step => 1e3 * step[0]), y: steps.map(step => 100 * step[1]), xaxis: 'x2', yaxis: 'y2', showlegend: false },
       ];
     }), {
       ...look(11, '--body-text-color'), margin: { t: 24, b: 38, l: 46, r: 8 }, hovermode: false,

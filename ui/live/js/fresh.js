@@ -54,14 +54,14 @@ export function makeFresh(plot, box, charts) {
 
   function drawLayer({ x, y, pen, lines, scale }) {
     let beyond = false;
-    for (const one of lines) {
-      const { line, a } = one, column = view.series[a][line.column], end = column.length;
-      if (!one.shown || end - one.next < 2) continue;
+    for (const curve of lines) {
+      const { line, a } = curve, column = view.series[a][line.column], end = column.length;
+      if (!curve.shown || end - curve.next < 2) continue;
       const place = indexToX(line, view.axis, view.series[a]), style = lineOf(view.head.arms[a], a);
-      let px = x.l2p(place(one.next)), py = y.l2p(column[one.next] * line.scale * scale), length = one.drawnPx;
+      let px = x.l2p(place(curve.next)), py = y.l2p(column[curve.next] * line.scale * scale), length = curve.drawnPx;
       pen.beginPath();
       pen.moveTo(px, py);
-      for (let index = one.next + 1; index < end; index++) {
+      for (let index = curve.next + 1; index < end; index++) {
         const toX = x.l2p(place(index)), toY = y.l2p(column[index] * line.scale * scale);
         pen.lineTo(toX, toY);
         length += Math.hypot(toX - px, toY - py);
@@ -71,10 +71,10 @@ export function makeFresh(plot, box, charts) {
       pen.strokeStyle = style.color;
       pen.lineWidth = line.width;
       pen.setLineDash(style.dash === 'solid' ? [] : style.dash.split(',').map(parseFloat));
-      pen.lineDashOffset = one.drawnPx; // the dashes go on where the last piece ended
+      pen.lineDashOffset = curve.drawnPx; // the dashes go on where the last piece ended
       pen.stroke();
-      one.next = end - 1;
-      one.drawnPx = length;
+      curve.next = end - 1;
+      curve.drawnPx = length;
     }
     return beyond;
   }

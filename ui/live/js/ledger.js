@@ -55,7 +55,7 @@ export function makeLedger(box, codeFile) {
   // The rows of an axis; equal ones are one, of several arms.
   function grouped(arms, axis) {
     const rows = new Map();
-    for (const arm of arms) for (const row of arm.ledger.filter(one => one.axis === axis)) {
+    for (const arm of arms) for (const row of arm.ledger.filter(candidate => candidate.axis === axis)) {
       const key = JSON.stringify(row);
       if (rows.has(key)) rows.get(key).arms.push(arm.name);
       else rows.set(key, { ...row, arms: [arm.name] });

@@ -23,12 +23,12 @@ export function makePhaseBar(box) {
     fill = null;
     const widths = widthsOf(bar.parts);
     parts.replaceChildren(...bar.parts.map((part, i) => {
-      const one = el('span', 'td-run-part ' + part.state);
-      one.style.flexGrow = String(widths[i]);
-      if (part.state === 'now') one.append(fill = el('i', ''));
-      one.append(el('span', '', part.text));
-      one.title = part.text;
-      return one;
+      const piece = el('span', 'td-run-part ' + part.state);
+      piece.style.flexGrow = String(widths[i]);
+      if (part.state === 'now') piece.append(fill = el('i', ''));
+      piece.append(el('span', '', part.text));
+      piece.title = part.text;
+      return piece;
     }));
     setText(rule, bar.rule);
     tick();
@@ -68,9 +68,9 @@ function atLeast(seconds) {
 // A part of which nothing is known is as wide as a fifth of the others together, or as any other where nothing is.
 /** @param {Pick<Live.Part, 'spent_s' | 'expected_s'>[]} parts */
 export function widthsOf(parts) {
-  const known = parts.map(part => Math.max(part.spent_s, part.expected_s ?? 0));
-  const whole = known.reduce((sum, seconds) => sum + seconds, 0);
-  return known.map(seconds => seconds || whole / 5 || 1);
+  const lengths = parts.map(part => Math.max(part.spent_s, part.expected_s ?? 0));
+  const whole = lengths.reduce((sum, seconds) => sum + seconds, 0);
+  return lengths.map(seconds => seconds || whole / 5 || 1);
 }
 
 /** The phases of each arm. @param {HTMLElement} box */

@@ -30,8 +30,8 @@ export function makePointer(plot, box, noted, charts) {
   }
 
   function move(event) {
-    const found = view && view.head && plot._fullLayout ? chartAt(event) : null;
-    hovered = found && pointedAt(charts[found.i], found.i, found.x, found.reach, view);
+    const pointed = view && view.head && plot._fullLayout ? chartAt(event) : null;
+    hovered = pointed && pointedAt(charts[pointed.i], pointed.i, pointed.x, pointed.reach, view);
     draw();
   }
 
@@ -120,13 +120,13 @@ export function indexAt(line, at, columns, first) {
 
 // What the other ranks or devices held at that second: the nearest sample of each. Gaps lie between them.
 function othersAt({ x }, column, second) {
-  const found = [];
+  const values = [];
   let nearest = null;
   x.forEach((at, n) => {
-    if (at === null) { found.push(column[nearest]); nearest = null; }
+    if (at === null) { values.push(column[nearest]); nearest = null; }
     else if (nearest === null || Math.abs(at - second) < Math.abs(x[nearest] - second)) nearest = n;
   });
-  return found;
+  return values;
 }
 
 // One line of text for each visible arm that has a value there: { arm, text }.
@@ -140,13 +140,13 @@ function readouts(chart, i, at, view) {
     if (index === null || hidden.has(arm.name) || !measured.length) return [];
     const values = measured.map(line => series[a][line.column][index] * line.scale * scale);
     const said = [values.map((value, n) => figure(value) + (measured.length > 1 ? ' ' + measured[n].kind : '')).join(' + ') + ' ' + unit];
-    const known = curves.filter(line => arm[line.curve]);
-    if (known.length) {
-      const sum = known.reduce((total, line) => total + curveAt(arm[line.curve].x, arm[line.curve][line.column], index + curveOffset(line, arm)) * line.scale * scale, 0);
-      const same = Math.abs(sum - values.reduce((one, other) => one + other, 0)) < 5e-4 * sum;
-      said.push(known[0].curve === 'floor' ? 'roofline bound ' + figure(sum) : same ? 'as predicted' : 'predicted ' + figure(sum));
+    const drawn = curves.filter(line => arm[line.curve]);
+    if (drawn.length) {
+      const sum = drawn.reduce((total, line) => total + curveAt(arm[line.curve].x, arm[line.curve][line.column], index + curveOffset(line, arm)) * line.scale * scale, 0);
+      const same = Math.abs(sum - values.reduce((total, value) => total + value, 0)) < 5e-4 * sum;
+      said.push(drawn[0].curve === 'floor' ? 'roofline bound ' + figure(sum) : same ? 'as predicted' : 'predicted ' + figure(sum));
     }
-    for (const line of chart.lines.filter(one => one.curve && one.at === 'sample' && arm[one.curve])) {
+    for (const line of chart.lines.filter(candidate => candidate.curve && candidate.at === 'sample' && arm[candidate.curve])) {
       const others = othersAt(arm[line.curve], arm[line.curve][line.column], series[a].st[index]);
       said.push(line.label + ' ' + others.map(value => figure(value * line.scale * scale)).join(', '));
     }
@@ -169,7 +169,7 @@ function pointedAt(chart, i, x, reach, { head, series, hidden, axis, units, tops
   let nearest = null, away = reach;
   if (chart.annotations) head.arms.forEach((arm, a) => {
     if (hidden.has(arm.name)) return;
-    const column = series[a][line.column], marked = new Set(arm.marks.map(one => one.token)), place = indexToX(line, axis, series[a]);
+    const column = series[a][line.column], marked = new Set(arm.marks.map(mark => mark.token)), place = indexToX(line, axis, series[a]);
     const [low, high] = indicesOf(line, axis, series[a], [x - reach, x + reach]);
     for (let index = Math.max(first, low); index <= Math.min(high, column.length - 1); index++) {
       const far = Math.abs(place(index) - x);
@@ -185,6 +185,6 @@ function annotationsAt(at, { head, series, hidden }) {
   return head.arms.flatMap((arm, a) => {
     const index = at.token ?? lowerBound(series[a].t, at.second);
     if (hidden.has(arm.name)) return [];
-    return arm.marks.filter(one => one.token === index && index < series[a].t.length).map(one => arm.name + ' ' + stepName(head) + ' ' + count(index) + ': ' + one.text);
+    return arm.marks.filter(mark => mark.token === index && index < series[a].t.length).map(mark => arm.name + ' ' + stepName(head) + ' ' + count(index) + ': ' + mark.text);
   });
 }

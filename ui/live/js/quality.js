@@ -13,20 +13,20 @@ const COLUMNS = [
 
 /** @param {HTMLElement} box */
 export function makeQuality(box) {
-  return redrawn(box, /** @param {Live.QualityView | null} found */ found => {
-    if (!found) return;
+  return redrawn(box, /** @param {Live.QualityView | null} view */ view => {
+    if (!view) return;
     const head = tableHead(COLUMNS.map(([, name, what]) => {
       const cell = titled('span', '', name);
       if (!cell.querySelector('button')) cell.title = what;
       return cell;
     }));
-    const rows = found.rows.map((row, i) => tableRow(row.title, COLUMNS.slice(1).map(([key]) => row[key]), i === found.rows.length - 1 ? 'td-all-texts' : ''));
+    const rows = view.rows.map((row, i) => tableRow(row.title, COLUMNS.slice(1).map(([key]) => row[key]), i === view.rows.length - 1 ? 'td-all-texts' : ''));
     add(box, 'h3', '', 'Quality on given texts');
     box.append(scrolled('td-quality-rows', 'Quality by text', [head, tableBody(rows)]).box);
-    if (found.progress) add(box, 'p', 'td-quality-progress', found.progress);
-    if (!found.compared) return;
+    if (view.progress) add(box, 'p', 'td-quality-progress', view.progress);
+    if (!view.compared) return;
     const line = add(box, 'p'), link = add(line, 'a', 'td-compared', 'The comparison of these arms');
-    link.href = '?' + new URLSearchParams({ run: found.compared });
+    link.href = '?' + new URLSearchParams({ run: view.compared });
     line.append(' names this cost beside its gain.');
   });
 }

@@ -103,10 +103,9 @@ export function makeRace(button, slider, clock, speed, texts, marks) {
 
   /** To the next token of any arm, or to the one before. @param {number} direction 1 or -1 */
   function step(direction) {
-    const times = series.flatMap(columns => columns.t);
-    const found = direction > 0 ? Math.min(length, ...times.filter(time => time > at)) : Math.max(0, ...times.filter(time => time < at));
+    const nearest = series.map(({ t }) => (direction > 0 ? t[upperBound(t, at)] ?? length : t[lowerBound(t, at) - 1] ?? 0));
     playing = false;
-    at = found;
+    at = direction > 0 ? Math.min(length, ...nearest) : Math.max(0, ...nearest);
     slider.value = String(at);
     show();
   }

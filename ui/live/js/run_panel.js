@@ -43,17 +43,17 @@ export function makeRunPanel({ page, empty, run: runButton, code, links = true, 
   const ledger = makeLedger(find('.td-ledger'), () => (links ? 'files/' + encodeURIComponent(run) + '.py' : ''));
   const remarks = makeRemarks(find('.td-remarks'));
   const puller = makePuller(ask, take, text => setText(find('.td-connection'), text));
-  let run = '', titled = '', version = -1, asked = 0, heard = 0, over = false, quiet = false, head = null;
+  let run = '', titled = '', version = -1, asks = 0, answered = 0, over = false, quiet = false, head = null;
 
   async function ask() {
-    const number = ++asked, reply = JSON.parse(await server.pull({ run, version, ...question() }));
+    const number = ++asks, reply = JSON.parse(await server.pull({ run, version, ...question() }));
     return { ...reply, number };
   }
 
   function take(reply) {
     if (reply.error) { refuse(reply.error); return 'over'; }
     if (reply.run !== run || over) return over ? 'over' : 'wait';
-    if (reply.head && reply.number > heard) { heard = reply.number; takeHead(reply); }
+    if (reply.head && reply.number > answered) { answered = reply.number; takeHead(reply); }
     if (!head) return 'wait';
     setText(find('.td-status'), STATUS_LABELS[reply.status] || reply.status);
     if (reply.status === 'queued' && reply.queue) setText(find('.td-message'), reply.queue);
@@ -130,7 +130,7 @@ export function makeRunPanel({ page, empty, run: runButton, code, links = true, 
   /** @param {string} id '' for none */
   function open(id) {
     run = id || '';
-    head = null; version = -1; heard = asked; over = false;
+    head = null; version = -1; answered = asks; over = false;
     for (const key of ['status', 'over']) delete element.dataset[key];
     element.dataset.run = run;
     for (const part of find('.td-verdict').querySelectorAll('.td-head > span:not(.td-link, .td-files), .td-sure, .td-unkept')) setText(part, '');
@@ -174,7 +174,7 @@ function makeRemarks(box) {
   };
   return redrawn(box, (/** @type {Pick<Live.ArmHead, 'name' | 'verdicts' | 'spoilers' | 'notes'>[]} */ arms) => {
     for (const { name, verdicts, spoilers, notes } of arms) {
-      for (const one of verdicts) if (one.level !== 'ok') add(name, one.level, LEVEL_LABELS[one.level] + one.reason);
+      for (const verdict of verdicts) if (verdict.level !== 'ok') add(name, verdict.level, LEVEL_LABELS[verdict.level] + verdict.reason);
       for (const text of spoilers) add(name, 'fallback', '\u25B2 ' + text);
       for (const text of notes) add(name, 'note', LEVEL_LABELS.note + text);
     }

@@ -178,16 +178,16 @@ function slideLines(charts, key, { head, series, ended }, names) {
   const at = Math.max(0, charts.findIndex(chart => chart.key === key)), chart = charts[at];
   /** @type {any} */
   const view = { head, series, ended, hidden: new Set(), axis: 'token', zoom: null, ink: '', neutral: '' };
-  const units = charts.map(one => chartUnit(one, view, null)), { unit, scale } = units[at];
+  const units = charts.map(each => chartUnit(each, view, null)), { unit, scale } = units[at];
   const traces = chartTraces(charts, { ...view, units, tops: null });
-  const lines = traces.filter(one => one.meta?.chart === chart.key && one.meta.arm && one.meta.curve !== 'ranks' && one.y.length).map(one => {
-    const arm = head.arms.find(({ name }) => name === one.meta.arm), last = one.y[one.y.length - 1];
+  const lines = traces.filter(trace => trace.meta?.chart === chart.key && trace.meta.arm && trace.meta.curve !== 'ranks' && trace.y.length).map(trace => {
+    const arm = head.arms.find(({ name }) => name === trace.meta.arm), last = trace.y[trace.y.length - 1];
     const mean = arm.tiles.find(tile => tile.key === 'latency'), name = names[arm.name] || '';
     const called = name.length > LONGEST_NAME ? name.slice(0, LONGEST_NAME) + '\u2026' : name;
     const figure = chart.key === 'latency' && mean && mean.value !== 'n/a' ? mean.value + ' ' + mean.unit : Number(last.toPrecision(3)) + ' ' + unit;
     const who = [arm.name, called === arm.name ? '' : called].filter(Boolean).join(' ');
-    const label = one.meta.curve ? '' : who + (one.meta.kind ? ', ' + one.meta.kind + ' layers' : '') + ': ' + figure;
-    return { arm: arm.name, curve: Boolean(one.meta.curve), label, x: one.x, y: one.y, color: one.line.color, dash: one.line.dash, width: one.line.width };
+    const label = trace.meta.curve ? '' : who + (trace.meta.kind ? ', ' + trace.meta.kind + ' layers' : '') + ': ' + figure;
+    return { arm: arm.name, curve: Boolean(trace.meta.curve), label, x: trace.x, y: trace.y, color: trace.line.color, dash: trace.line.dash, width: trace.line.width };
   });
   const measured = lines.filter(line => !line.curve);
   const [first] = measuredLines(chart), from = firstIndex(first, head);

@@ -11,14 +11,14 @@ import { lineOf } from './chart_data.js';
  * @param {{ of: (arm: any) => any, title: string, hint?: string, whole: string, numbers: string, lacking?: string }} words
  */
 export function makeParts(box, { of, title, hint, whole, numbers, lacking }) {
-  const { take, clear } = redrawn(box, known => {
-    if (!known.length) return;
-    const traced = known.filter(arm => !arm.step.missing), longest = Math.max(...traced.map(arm => arm.step.seconds));
+  const { take, clear } = redrawn(box, arms => {
+    if (!arms.length) return;
+    const traced = arms.filter(arm => !arm.step.missing), longest = Math.max(...traced.map(arm => arm.step.seconds));
     const heading = add(box, 'h3', '', title);
     if (traced.some(arm => arm.step.parts.some(part => part.reads_s !== null))) add(heading, 'span', 'td-part-hint', hint);
     box.append(...traced.map(arm => bar(arm, longest)));
     if (traced.length) box.append(scrolled('td-part-scroll', numbers, [armsHead('Part', traced), tableBody(rows(traced))]).box);
-    for (const { name, step } of known) {
+    for (const { name, step } of arms) {
       const said = step.missing ? lacking + step.missing : step.said[0].toUpperCase() + step.said.slice(1);
       add(box, 'p', 'arm-' + name.toLowerCase()).append(badge(name), said + '.');
     }
@@ -88,8 +88,8 @@ export function makeCrossing(box) {
     }, { staticPlot: true });
   }
 
-  const { take, clear } = redrawn(box, found => {
-    drawn = found;
+  const { take, clear } = redrawn(box, crossed => {
+    drawn = crossed;
     if (!drawn) return;
     const over = drawn.unit === 'forward' ? 'forward passes' : 'tokens written';
     add(add(box, 'h3', '', 'When does waiting pay?'), 'span', 'td-part-hint', 'seconds since the imports were done, over ' + over);

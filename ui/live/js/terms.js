@@ -7,7 +7,7 @@ const LEAVING_MS = 200, GAP_PX = 6, EDGE_PX = 8;
 
 /** @param {string} title @param {Live.Term[]} terms */
 export function meaningOf(title, terms) {
-  return terms.find(({ titles }) => titles.some(one => title === one || title.startsWith(one + ',')))?.meaning ?? '';
+  return terms.find(({ titles }) => titles.some(name => title === name || title.startsWith(name + ',')))?.meaning ?? '';
 }
 
 /** @type {HTMLElement | null} */
@@ -63,13 +63,13 @@ function hide() {
 }
 
 function make() {
-  const made = el('div', 'td-meaning');
-  made.id = 'td-meaning-' + (element.id || element.closest('[id]').id);
-  made.popover = 'manual';
-  made.setAttribute('role', 'tooltip');
-  made.addEventListener('pointerenter', () => clearTimeout(closing));
-  made.addEventListener('pointerleave', () => { closing = setTimeout(hide, LEAVING_MS); });
-  element.append(made);
+  const box = el('div', 'td-meaning');
+  box.id = 'td-meaning-' + (element.id || element.closest('[id]').id);
+  box.popover = 'manual';
+  box.setAttribute('role', 'tooltip');
+  box.addEventListener('pointerenter', () => clearTimeout(closing));
+  box.addEventListener('pointerleave', () => { closing = setTimeout(hide, LEAVING_MS); });
+  element.append(box);
   document.addEventListener('keydown', event => {
     if (event.key !== 'Escape' || !opener) return;
     event.preventDefault();  // it closes this, and stops no run
@@ -77,8 +77,8 @@ function make() {
   }, true);
   document.addEventListener('pointerdown', event => {
     const at = /** @type {Node} */ (event.target);
-    if (opener && !opener.contains(at) && !made.contains(at)) hide();
+    if (opener && !opener.contains(at) && !box.contains(at)) hide();
   });
   window.addEventListener('scroll', place, { passive: true, capture: true });
-  return made;
+  return box;
 }

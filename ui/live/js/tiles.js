@@ -16,18 +16,18 @@ export function makeTiles(box) {
     const now = JSON.stringify([all, arms.map(arm => arm.name)]);
     if (keys !== now) build(all, arms, now);
     for (const [key] of all) {
-      const found = arms.map(arm => arm.tiles.find(tile => tile.key === key)), { card, values, unit, foot } = cells.get(key);
-      const units = [...new Set(found.map(tile => tile && tile.unit).filter(Boolean))], shared = units.length === 1;
+      const tiles = arms.map(arm => arm.tiles.find(tile => tile.key === key)), { card, values, unit, foot } = cells.get(key);
+      const units = [...new Set(tiles.map(tile => tile && tile.unit).filter(Boolean))], shared = units.length === 1;
       values.forEach((value, i) => {
-        const tile = found[i], known = tile && tile.value !== 'n/a';
+        const tile = tiles[i], known = tile && tile.value !== 'n/a';
         setText(value.number, known ? tile.value : '\u2013');
         setText(value.unit, known && !shared && tile.unit ? ' ' + tile.unit : '');
       });
       setText(unit, shared ? units[0] : '');
       const difference = differences[key];
-      setText(foot, difference ? difference.text : commonNote(found.map(tile => tile ? tile.note : '')));
+      setText(foot, difference ? difference.text : commonNote(tiles.map(tile => tile ? tile.note : '')));
       foot.className = 'td-foot' + (difference && difference.better ? ' better' : '');
-      card.title = found.map((tile, i) => tile && tile.note ? arms[i].name + ': ' + tile.value + ' ' + tile.unit + ', ' + tile.note : '').filter(Boolean).join('\n');
+      card.title = tiles.map((tile, i) => tile && tile.note ? arms[i].name + ': ' + tile.value + ' ' + tile.unit + ', ' + tile.note : '').filter(Boolean).join('\n');
     }
   }
 

@@ -69,7 +69,7 @@ export function makeCard(box, act) {
     const band = el('i', 'td-band');
     band.style.left = at(Math.max(low, Math.exp(axis.from)));
     band.style.right = 'calc(100% - ' + at(Math.min(high, Math.exp(axis.to))) + ')';
-    line.append(band, ...shown.pairs.map(one => Object.assign(el('i', 'td-pair'), { style: 'left:' + at(one) })));
+    line.append(band, ...shown.pairs.map(ratio => Object.assign(el('i', 'td-pair'), { style: 'left:' + at(ratio) })));
     if (axis.from < 0 && axis.to > 0) line.append(Object.assign(el('i', 'td-even'), { style: 'left:' + at(1), title: 'as fast' }));
     line.append(Object.assign(el('i', 'td-middle'), { style: 'left:' + at(ratio) }));
     const ticks = el('div', 'td-ticks');
@@ -95,7 +95,7 @@ export function tileSoFar(key, arms) {
 /** @param {Pick<Live.Card, 'tail' | 'pairs' | 'ratio' | 'low' | 'high'>} card */
 export function scaled({ tail, pairs, ratio, low, high }) {
   if (!tail || high >= 1) return { pairs, ratio, low, high };
-  return { pairs: pairs.map(one => 1 / one), ratio: 1 / ratio, low: 1 / high, high: 1 / low };
+  return { pairs: pairs.map(ratio => 1 / ratio), ratio: 1 / ratio, low: 1 / high, high: 1 / low };
 }
 
 // The script stands below the results; a run begins as a press of Run does.
@@ -158,12 +158,14 @@ export function makeVerdict() {
   function wording(head, status) {
     if (head.verdict.sentence) return head.verdict.sentence;
     if (status === 'queued') return 'Waiting for the runs before this one.';
-    if (status !== 'running') return status === 'done' ? 'The run is complete.' : status === 'cancelled' ? 'Stopped before both arms were complete: no verdict.' : '';
+    if (status === 'done') return 'The run is complete.';
+    if (status === 'cancelled') return head.arms.length > 1 ? 'Stopped before both arms were complete: no verdict.' : 'Stopped before the arm was complete.';
+    if (status !== 'running') return '';
     const working = head.arms.find(arm => arm.state === 'working');
     if (!working) return 'Starting.';
-    const others = head.arms.filter(arm => arm.state === 'waiting').map(arm => arm.name);
+    const waiting = head.arms.filter(arm => arm.state === 'waiting').map(arm => arm.name);
     const phase = working.phases.at(-1);
-    return 'Running arm ' + working.name + (phase ? ': ' + phase.title : '') + (others.length ? '; then arm ' + others.join(' and ') + '.' : '.');
+    return 'Running arm ' + working.name + (phase ? ': ' + phase.title : '') + (waiting.length ? '; then arm ' + waiting.join(' and ') + '.' : '.');
   }
 
   function clear() {

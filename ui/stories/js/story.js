@@ -37,9 +37,9 @@ function drawCurves(parent, curves) {
   parent.append(picture);
 }
 
-/** Where nothing is run, the button plays the recording. @param {Story.ShownStory} one */
-function play(one) {
-  if (one.batching) { location.search = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + one.played[0].recording }); return; }
+/** Where nothing is run, the button plays the recording. @param {Story.ShownStory} story */
+function play(story) {
+  if (story.batching) { location.search = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + story.played[0].recording }); return; }
   const race = document.querySelector('#story-live .td-race'), moment = document.querySelector('#story-live .td-scrub');
   if (!(race instanceof HTMLButtonElement) || !(moment instanceof HTMLInputElement) || race.disabled) return;
   moment.value = '0';
@@ -47,19 +47,19 @@ function play(one) {
   race.click();
 }
 
-/** @param {Story.ShownStory} one @param {string} noRuns */
-function drawFirst(one, noRuns) {
+/** @param {Story.ShownStory} story @param {string} noRuns */
+function drawFirst(story, noRuns) {
   first.replaceChildren();
   add(first, 'h2', 'td-what', WHAT);
   const said = add(first, 'p', 'td-story-number');
-  if (one.number) add(said, 'b', '', one.number);
-  add(said, 'span', '', one.headline);
-  if (one.times) add(first, 'p', 'td-story-times', one.times);
-  add(first, 'p', 'td-story-why', one.why);
+  if (story.number) add(said, 'b', '', story.number);
+  add(said, 'span', '', story.headline);
+  if (story.times) add(first, 'p', 'td-story-times', story.times);
+  add(first, 'p', 'td-story-why', story.why);
   first.append(button('td-take', noRuns ? '\u25B6 Play the recording' : '\u25B6 Run it on this machine', '', () => {
-    if (noRuns) play(one); else trigger('take', { name: one.name });
+    if (noRuns) play(story); else trigger('take', { name: story.name });
   }));
-  paragraph(first, 'td-story-here', noRuns || one.here);
+  paragraph(first, 'td-story-here', noRuns || story.here);
   const more = add(first, 'p', 'td-story-links');
   for (const [view, words] of [['compare', 'Compare a model of your own'], ['fit', 'What fits on my GPU?']].slice(noRuns ? 1 : 0)) {
     const link = add(more, 'a', '', words);
@@ -67,14 +67,14 @@ function drawFirst(one, noRuns) {
   }
 }
 
-/** @param {Story.Shown} shown @param {Story.ShownStory} one */
-function drawCards({ stories }, one) {
+/** @param {Story.Shown} shown @param {Story.ShownStory} story */
+function drawCards({ stories }, story) {
   findings.replaceChildren();
   add(findings, 'h3', '', 'More findings, each with its recording');
   for (const other of stories) {
     const card = button('td-finding', '', '', () => choose(other.name));
     findings.append(card);
-    if (other === one) card.setAttribute('aria-current', 'true');
+    if (other === story) card.setAttribute('aria-current', 'true');
     add(card, 'strong', '', other.title);
     const said = add(card, 'span', 'td-finding-number');
     if (other.number) add(said, 'b', '', other.number + ' ');
@@ -83,27 +83,27 @@ function drawCards({ stories }, one) {
   }
 }
 
-/** @param {Story.ShownStory} one @param {string} playing */
-function drawText(one, playing) {
+/** @param {Story.ShownStory} story @param {string} playing */
+function drawText(story, playing) {
   text.replaceChildren();
   const head = add(text, 'header', '');
-  add(head, 'h2', '', one.title);
-  const now = one.played.find(({ recording }) => recording === playing) || one.played[0];
-  const recorded = paragraph(head, 'td-story-recorded', (one.batching ? '' : 'Playing: ') + now.recorded + ' ');
-  if (one.batching) {
+  add(head, 'h2', '', story.title);
+  const now = story.played.find(({ recording }) => recording === playing) || story.played[0];
+  const recorded = paragraph(head, 'td-story-recorded', (story.batching ? '' : 'Playing: ') + now.recorded + ' ');
+  if (story.batching) {
     const link = add(recorded, 'a', '', 'Open the recording on the Batching page');
     link.href = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + now.recording });
   }
-  one.played.filter((other) => other !== now).forEach(({ recording, shows }) => {
-    recorded.append(button('td-story-also', 'Play: ' + (shows || 'the recording of this story'), '', () => choose(one.name, recording)));
+  story.played.filter((other) => other !== now).forEach(({ recording, shows }) => {
+    recorded.append(button('td-story-also', 'Play: ' + (shows || 'the recording of this story'), '', () => choose(story.name, recording)));
   });
   const said = add(text, 'div', 'td-story-words');
-  one.text.forEach((words) => paragraph(said, '', words));
-  add(said, 'p', 'td-story-caption', 'The number: ' + one.caption + '.');
+  story.text.forEach((words) => paragraph(said, '', words));
+  add(said, 'p', 'td-story-caption', 'The number: ' + story.caption + '.');
   const claim = add(text, 'div', 'td-claim');
-  const words = add(claim, 'p', 'td-claim-said', one.claim + ' ');
-  add(words, 'cite', '', one.source);
-  for (const { name, title, word, remark, sentence } of one.claims) {
+  const words = add(claim, 'p', 'td-claim-said', story.claim + ' ');
+  add(words, 'cite', '', story.source);
+  for (const { name, title, word, remark, sentence } of story.claims) {
     const measured = add(claim, 'p', 'td-claim-found', '');
     add(measured, 'b', 'td-word ' + word.replaceAll(' ', '-'), word[0].toUpperCase() + word.slice(1) + ': ');
     const link = add(measured, 'a', '', title);
@@ -111,23 +111,23 @@ function drawText(one, playing) {
     link.title = sentence;
     measured.append(remark ? ' (' + remark + ').' : '.');
   }
-  paragraph(claim, 'td-claim-found', one.found);
+  paragraph(claim, 'td-claim-found', story.found);
 }
 
 function draw() {
   /** @type {Story.Shown} */
   const shown = JSON.parse(props.value), { at, playing, stories } = shown;
-  const one = stories.find(({ name }) => name === at) || stories[0];
-  if (!one) return;
-  const slides = stories.filter(({ batching }) => !batching), place = slides.indexOf(one);
+  const story = stories.find(({ name }) => name === at) || stories[0];
+  if (!story) return;
+  const slides = stories.filter(({ batching }) => !batching), place = slides.indexOf(story);
   window.tokendynoStory = place < 0 ? null : {
-    title: one.title, claim: one.claim, chart: one.chart, place, count: slides.length, before: slides[place - 1], after: slides[place + 1],
+    title: story.title, claim: story.claim, chart: story.chart, place, count: slides.length, before: slides[place - 1], after: slides[place + 1],
     open: name => choose(name),
   };
-  drawFirst(one, shown.no_runs);
-  drawCards(shown, one);
-  drawText(one, playing);
-  window.tokendynoAddress?.title('stories', new URLSearchParams(location.search).get('story') ? one.title : '');
+  drawFirst(story, shown.no_runs);
+  drawCards(shown, story);
+  drawText(story, playing);
+  window.tokendynoAddress?.title('stories', new URLSearchParams(location.search).get('story') ? story.title : '');
 }
 draw();
 watch('value', afterPress(element, draw));

@@ -16,30 +16,30 @@ export function tableIn(parent, label, [head, ...rows]) {
   table.className = 'td-sweep-table';
   parent.append(box);
 }
-// draw(found): shows what was measured; begin(): what the event "begin" carries; explained: what is said before it.
-/** @param {{ draw: (found: any) => void, begin: () => object, explained: string }} course */
+// draw(view): shows what was measured; begin(): what the event "begin" carries; explained: what is said before it.
+/** @param {{ draw: (view: any) => void, begin: () => object, explained: string }} course */
 export function showCourse({ draw, begin, explained }) {
-  let id = '', shown = '', last = null, timer = 0;
-  const drawn = (found) => {
-    const { course, ...rest } = found, now = JSON.stringify(rest);
+  let id = '', shown = '', last = null, timer = 0, begun = false;
+  const drawn = (view) => {
+    const { course, ...rest } = view, now = JSON.stringify(rest);
     if (now === shown) return;
     shown = now;
-    last = found;
-    write('headline', found.headline);
+    last = view;
+    write('headline', view.headline);
     result.replaceChildren();
-    draw(found);
+    draw(view);
     window.dispatchEvent(new Event('tokendyno-measured'));  // it may have read texts by the arms of the run that is shown
   };
-  const state = (found) => {
-    const running = found.state === 'running';
+  const state = (progress) => {
+    const running = progress.state === 'running';
     find('begin').hidden = running;
     find('stop').hidden = !running;
-    find('again').hidden = !found.again;
+    find('again').hidden = !progress.again;
     find('progress').hidden = !running;
-    /** @type {HTMLProgressElement} */ (find('progress')).value = found.share;
-    write('sentence', found.sentence);
-    write('doing', [found.doing, found.left].filter(Boolean).join('\u00a0\u00b7 '));
-    write('failure', found.message);
+    /** @type {HTMLProgressElement} */ (find('progress')).value = progress.share;
+    write('sentence', progress.sentence);
+    write('doing', [progress.doing, progress.left].filter(Boolean).join('\u00a0\u00b7 '));
+    write('failure', progress.message);
   };
   const pull = async () => {
     clearTimeout(timer);
@@ -47,14 +47,14 @@ export function showCourse({ draw, begin, explained }) {
     if (!pulled || !element.isConnected) return;
     let next = EVERY_MS;
     try {
-      const found = document.hidden ? null : JSON.parse(await server.pull({ id: pulled }));
+      const view = document.hidden ? null : JSON.parse(await server.pull({ id: pulled }));
       if (pulled !== id) return;
-      if (found && found.error) { write('failure', found.error); return; }
-      if (found) {
-        drawn(found);
-        state(found.course);
-        if (found.course.state === 'done') return;
-        if (found.course.state !== 'running') next = STOPPED_MS;
+      if (view && view.error) { write('failure', view.error); return; }
+      if (view) {
+        drawn(view);
+        state(view.course);
+        if (view.course.state === 'done') return;
+        if (view.course.state !== 'running') next = STOPPED_MS;
       }
     } catch {
       write('doing', 'The server does not answer. Retrying; nothing is lost.');
@@ -80,10 +80,19 @@ export function showCourse({ draw, begin, explained }) {
     link();
     if (id) pull();
   };
-  find('begin').addEventListener('click', () => trigger('begin', begin()));
+  // What is begun here is what the address names from now on, so that a reload shows it again.
+  const tell = () => {
+    const key = settings.key_of_address;
+    window.tokendynoAddress?.tell(key === 'advice' ? 'advise' : 'worth', [key], [id]);
+  };
+  find('begin').addEventListener('click', () => { begun = true; trigger('begin', begin()); });
   find('stop').addEventListener('click', () => { trigger('halt', {}); });
   find('again').addEventListener('click', () => { trigger('again', {}); timer = setTimeout(pull, 600); });
   onTheme(() => { if (last) { result.replaceChildren(); draw(last); } });
   open();
-  watch('value', () => { if ((props.value || '') !== id) open(); });
+  watch('value', () => {
+    if ((props.value || '') === id) return;
+    open();
+    if (begun) tell();
+  });
 }

@@ -16,9 +16,9 @@ const names = [...selects], values = [...fields];
 // --- what is varied ---
 names.forEach((select, at) => {
   if (at) add(select, 'option', '', 'nothing else').value = '';
-  for (const one of settings.varied) add(select, 'option', '', one.title).value = one.name;
+  for (const { name, title } of settings.varied) add(select, 'option', '', title).value = name;
   const fill = () => {
-    const chosen = settings.varied.find(one => one.name === select.value);
+    const chosen = settings.varied.find(({ name }) => name === select.value);
     values[at].hidden = !chosen;
     values[at].value = chosen ? chosen.values : '';
   };
@@ -33,9 +33,9 @@ const begin = () => ({
 for (const field of values) field.addEventListener('keydown', (event) => { if (event.key === 'Enter') find('begin').click(); });
 
 // --- what was measured ---
-/** @param {HTMLElement} plot @param {Sweep.SweepView} found @param {Sweep.LineChart} chart */
-function lines(plot, found, chart) {
-  const at = found.places.map(place => found.numbers ? Number(place.replaceAll(',', '')) : withoutMarkup(place));
+/** @param {HTMLElement} plot @param {Sweep.SweepView} view @param {Sweep.LineChart} chart */
+function lines(plot, view, chart) {
+  const at = view.places.map(place => view.numbers ? Number(place.replaceAll(',', '')) : withoutMarkup(place));
   // one wide interval leaves the lines readable: it goes on beyond the edge, and the table has its ends
   const tops = (key) => Math.max(...chart.lines.flatMap(line => line[key].filter(value => value !== null)), 0);
   const top = 1.05 * Math.min(Math.max(tops('high'), tops('values')), 2 * tops('values'));
@@ -51,43 +51,43 @@ function lines(plot, found, chart) {
     ];
   }), {
     xaxis: {
-      title: { text: withoutMarkup(found.horizontal), font: { size: 11 } }, ...(found.numbers ? { type: 'log', tickvals: at, ticktext: found.places } : { type: 'category' }),
+      title: { text: withoutMarkup(view.horizontal), font: { size: 11 } }, ...(view.numbers ? { type: 'log', tickvals: at, ticktext: view.places } : { type: 'category' }),
     },
     yaxis: { title: { text: chart.unit, font: { size: 11 } }, range: [0, top || 1] }, showlegend: chart.lines.length > 1,
     legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0 }, margin: { t: chart.lines.length > 1 ? 28 : 8, b: 38, l: 52, r: 12 },
   });
 }
-/** @param {HTMLElement} plot @param {Sweep.SweepView} found @param {Sweep.HeatMap} map */
-function heat(plot, found, map) {
+/** @param {HTMLElement} plot @param {Sweep.SweepView} view @param {Sweep.HeatMap} map */
+function heat(plot, view, map) {
   drawPlot(plot, () => [{
     type: 'heatmap', z: map.values, x: map.columns.map(withoutMarkup), y: map.rows.map(withoutMarkup), text: map.texts, texttemplate: '%{text}', hoverinfo: 'skip', showscale: false,
     xgap: 2, ygap: 2, colorscale: [[0, css('--background-fill-secondary')], [1, css('--input-border-color')]], textfont: { color: css('--body-text-color') },
   }], {
-    xaxis: { type: 'category', title: { text: withoutMarkup(found.across), font: { size: 11 } } }, yaxis: { type: 'category', autorange: 'reversed', title: { text: withoutMarkup(found.down), font: { size: 11 } } },
+    xaxis: { type: 'category', title: { text: withoutMarkup(view.across), font: { size: 11 } } }, yaxis: { type: 'category', autorange: 'reversed', title: { text: withoutMarkup(view.down), font: { size: 11 } } },
   });
 }
 let begun = '';
-/** The fields show what is swept, once. @param {Sweep.SweepView} found */
-const show = (found) => {
-  if (begun === found.course.id) return;
-  begun = found.course.id;
+/** The fields show what is swept, once. @param {Sweep.SweepView} view */
+const show = (view) => {
+  if (begun === view.course.id) return;
+  begun = view.course.id;
   names.forEach((select, at) => {
-    const [name, text] = found.over[at] || ['', ''];
+    const [name, text] = view.over[at] || ['', ''];
     select.value = name;
     values[at].value = text;
     values[at].hidden = !name;
   });
 };
-/** @param {Sweep.SweepView} found */
-const draw = (found) => {
-  show(found);
-  add(result, 'p', 'td-sweep-arm-said', 'Arm: ' + (found.arm || 'every axis at its default') + '.');
+/** @param {Sweep.SweepView} view */
+const draw = (view) => {
+  show(view);
+  add(result, 'p', 'td-sweep-arm-said', 'Arm: ' + (view.arm || 'every axis at its default') + '.');
   const grid = add(result, 'div', 'td-plots');
   const unknown = (chart) => chart.lines.every(line => line.values.every(value => value === null));
-  for (const chart of found.charts) if (!unknown(chart)) lines(plotIn(add(grid, 'figure'), chart.title), found, chart);
-  for (const map of found.heats) if (map.values.flat().some(value => value !== null)) heat(plotIn(add(grid, 'figure'), map.title + ' by both'), found, map);
-  if (found.pareto) showPareto(grid, found.pareto);
-  tableIn(result, 'Points of the sweep', found.table);
-  add(result, 'p', 'td-worth-note', found.note);
+  for (const chart of view.charts) if (!unknown(chart)) lines(plotIn(add(grid, 'figure'), chart.title), view, chart);
+  for (const map of view.heats) if (map.values.flat().some(value => value !== null)) heat(plotIn(add(grid, 'figure'), map.title + ' by both'), view, map);
+  if (view.pareto) showPareto(grid, view.pareto);
+  tableIn(result, 'Points of the sweep', view.table);
+  add(result, 'p', 'td-worth-note', view.note);
 };
 showCourse({ draw, begin, explained: EXPLAINED });

@@ -6,32 +6,32 @@ import { result, showCourse } from './course.js';
 
 const EXPLAINED = 'For arms that differ in several choices: each alone, all but one, and one after the other, for latency, memory and quality.';
 
-/** @param {Worth.Bar | null} found */
-const bar = (found) => {
-  if (!found) return el('span', 'td-worth-unknown', '\u2013');
+/** @param {Worth.Bar | null} figure */
+const bar = (figure) => {
+  if (!figure) return el('span', 'td-worth-unknown', '\u2013');
   const cell = document.createDocumentFragment();
   const track = add(cell, 'span', 'td-worth-track');
-  const [left, right] = [found.begin, found.end].sort((a, b) => a - b);
-  const piece = add(track, 'i', 'td-worth-bar' + (found.better === 'yes' ? ' better' : found.end === found.begin ? ' none' : ''));
+  const [left, right] = [figure.begin, figure.end].sort((a, b) => a - b);
+  const piece = add(track, 'i', 'td-worth-bar' + (figure.better === 'yes' ? ' better' : figure.end === figure.begin ? ' none' : ''));
   piece.style.left = 100 * left + '%';
   piece.style.width = 100 * (right - left) + '%';
-  if (found.low !== null) {
+  if (figure.low !== null) {
     const whisker = add(track, 'i', 'td-worth-whisker');
-    whisker.style.left = 100 * found.low + '%';
-    whisker.style.width = 100 * (found.high - found.low) + '%';
+    whisker.style.left = 100 * figure.low + '%';
+    whisker.style.width = 100 * (figure.high - figure.low) + '%';
   }
-  const said = add(cell, 'span', 'td-worth-number' + (found.better === 'yes' ? ' better' : ''), found.text);
-  if (found.interval) add(said, 'small', '', found.interval);
+  const said = add(cell, 'span', 'td-worth-number' + (figure.better === 'yes' ? ' better' : ''), figure.text);
+  if (figure.interval) add(said, 'small', '', figure.interval);
   return cell;
 };
-/** @param {Worth.WorthView} found */
-const draw = (found) => {
-  for (const { title, what, rows } of found.groups) {
+/** @param {Worth.WorthView} view */
+const draw = (view) => {
+  for (const { title, what, rows } of view.groups) {
     const caption = el('caption', '', title), body = tableBody(rows.map((row) => tableRow([row.title, ...row.remarks.map((remark) => el('small', '', remark))], row.bars.map(bar))));
     add(caption, 'small', '', what);
-    result.append(scrolled('td-worth-group', title, [caption, tableHead(['Step', ...found.figures]), body]).box);
+    result.append(scrolled('td-worth-group', title, [caption, tableHead(['Step', ...view.figures]), body]).box);
   }
-  add(result, 'p', 'td-worth-note', found.note);
-  if (found.pareto) showPareto(result, found.pareto);
+  add(result, 'p', 'td-worth-note', view.note);
+  if (view.pareto) showPareto(result, view.pareto);
 };
 showCourse({ draw, begin: () => ({}), explained: EXPLAINED });
