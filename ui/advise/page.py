@@ -155,6 +155,8 @@ class _Handlers:
         """The advice of `?advice=`, else this visitor's newest."""
         trial = request.query_params.get("worth") or ""
         course_id = request.query_params.get("advice") or (trial if is_advice(self.bench, trial) else "")
+        if course_id.startswith(_THERE) and course_id not in self.predictions:
+            course_id = ""
         return {self.panel: course_id or self.courses.newest(visitor_of(request).owner, AdviceCourse)}
 
 
@@ -162,6 +164,7 @@ class _Handlers:
 
 
 MOST_PREDICTIONS = 64
+_THERE = "there-"  # ids of predictions begin so
 
 
 class _Predictions:
@@ -170,9 +173,12 @@ class _Predictions:
     def __init__(self) -> None:
         self._documents: dict[str, AdviceDocument] = {}
 
+    def __contains__(self, view_id: str) -> bool:
+        return view_id in self._documents
+
     def add(self, document: AdviceDocument) -> str:
         """Keep it; returns its id."""
-        view_id = f"there-{secrets.token_hex(8)}"
+        view_id = f"{_THERE}{secrets.token_hex(8)}"
         self._documents[view_id] = document
         for old in [*self._documents][:-MOST_PREDICTIONS]:
             self._documents.pop(old, None)

@@ -37,7 +37,7 @@ LABELS: dict[Label, str] = {
 SHOWN_FROM = 3
 """Trials from which on an interval is shown: two bound next to nothing."""
 
-UNCONFIRMED = "The budget ended before the best arm could be measured again in fresh workers."
+UNCONFIRMED = "Advice ended before the best arm could be measured again in fresh workers."
 
 
 class MeasuredArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -344,7 +344,7 @@ class _Answer:
         pruned = {why: [*arms] for why, arms in self.space.pruned.items()}
         rest = "No gain is expected of them by what was measured." if ended else "Not tried so far."
         if ended and steps.spent_s >= EXPLORE * budget_s:
-            rest = "The budget ended before them."
+            rest = "Advice ended before them. A larger budget tries more."
         elif ended and steps.runs >= EXPLORE * steps.most_runs:
             rest = f"Others promised more, and advice takes {steps.most_runs} runs at most."
         best_s = steps.best_s(self.now)
