@@ -139,6 +139,13 @@ def test_a_checkpoint_whose_library_is_not_here_would_fit_as_it_is(tmp_path: Pat
     assert " would fit on this machine as it is (gptq): " in shown.words and "pip install optimum" in shown.words
 
 
+def test_packed_weights_that_would_be_dequantized_here_would_fit_elsewhere() -> None:
+    gpus = (replace(H200.gpus[0], free_bytes=24 * GIB),)
+    packages = tuple(package for package in H200.packages if package[0] != "triton")
+    words = said("gpt-oss-20b", machine=replace(H200, gpus=gpus, packages=packages))
+    assert " would fit on this machine with chunks " in words and "The MXFP4 kernels need triton" in words
+
+
 def test_this_machine_is_given_no_more_gpus_than_it_has() -> None:
     def smallest_on(gpus: int) -> Arrangement | None:
         of = tuple(replace(H200.gpus[0], index=at, free_bytes=6 * GIB) for at in range(gpus))
