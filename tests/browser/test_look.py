@@ -27,7 +27,7 @@ def test_one_screen_shows_choices_verdict_and_texts_and_an_edit_dims_it(open_pag
         assert above <= box["y"] and box["y"] + box["height"] <= 900, (selector, box)
         above = box["y"]
     charts, tiles = (user.page.locator(selector).bounding_box() for selector in (".td-stage", ".td-tiles"))
-    assert charts["y"] < 800 and charts["y"] + charts["height"] <= tiles["y"]
+    assert charts["y"] < 820 and charts["y"] + charts["height"] <= tiles["y"]
     for width in (1440, 1024, 768, 390):
         user.page.set_viewport_size({"width": width, "height": 900})
         user.wait(
