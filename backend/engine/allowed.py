@@ -97,7 +97,7 @@ def check_room(jobs: list[Job], waiting: int, visitor: Visitor, limits: Limits) 
     owner_runs = sum(job.owner == visitor.owner for job in jobs)
     if limits.open_runs is not None and owner_runs >= limits.open_runs:
         raise InputError(
-            f"Queued or running of yours: {plural(owner_runs, 'run')}, as many as a visitor may have here. "
+            f"You have {plural(owner_runs, 'run')} queued or running, as many as a visitor may have here. "
             "Wait for one to end, or stop one."
         )
     address_runs = sum(bool(job.address) and job.address == visitor.address for job in jobs)

@@ -100,7 +100,7 @@ def test_each_visitor_may_have_so_many_open_runs_and_no_more() -> None:
     limits = Limits("public", open_runs=2, address_runs=3, queued_runs=4)
     bench = waiting_bench(limits)
     first, _ = (bench.submit(request({}), ADA) for _ in range(2))
-    with pytest.raises(InputError, match=r"2 of your runs .* stop one"):
+    with pytest.raises(InputError, match=r"You have 2 runs .* stop one"):
         bench.submit(request({}), ADA)
     bench.submit(request({}), EVE)
     with pytest.raises(InputError, match="Queued or running from your network: 3 runs"):  # a new cookie does not help
