@@ -232,8 +232,9 @@ def for_experts(per: int, columns: int, down: bool, top: int = 4) -> Settings:
         chunks = triton.cdiv(columns, per * 128)
         if down:
             rows = next(rows for rows in (4, 2, 1) if rows * chunks <= 12 or rows == 1)
-            short = {"STAGES": 2, "CTAS": 264} if per == 2 and 2 <= chunks <= 3 else {"STAGES": 1, "CTAS": ONCE}
-            return {"R": rows, "num_warps": of_slots, **short}
+            if per == 2 and 2 <= chunks <= 3 and top <= 8 and torch.cuda.get_device_capability() == (9, 0):
+                return {"R": rows, "num_warps": of_slots, "STAGES": 2, "CTAS": 264}  # others have less shared memory
+            return {"R": rows, "num_warps": of_slots, "STAGES": 1, "CTAS": ONCE}
         if per == 2 and 4 <= chunks <= 8:
             return {"R": 4, "num_warps": 4, "STAGES": 1, "CTAS": max(1, 264 // top)}
         return {"R": 4 if chunks <= 12 else 2, "num_warps": 4 if chunks <= 12 else 8, "STAGES": 1, "CTAS": ONCE}
