@@ -26,8 +26,8 @@ from tokendyno.backend.config import ArmRequest, Request
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import Visitor
-from tokendyno.backend.quality import Quality, QualityText
-from tokendyno.backend.quality.texts import YOURS, shipped_texts
+from tokendyno.backend.quality import Quality
+from tokendyno.backend.quality.texts import YOURS, named_parts, shipped_texts
 from tokendyno.backend.units import plural
 
 SWEEP = "sweep"
@@ -132,8 +132,7 @@ class AdviceCourse(Course):
     def _advice(self) -> Advice:
         heading = self.heading
         own_texts = [text for name, text in heading.changes if name == "text"]
-        names = [f"{YOURS}, part {n + 1}" for n in range(len(own_texts))] if len(own_texts) > 1 else [YOURS]
-        texts = [*map(QualityText, names, own_texts)] or shipped_texts()
+        texts = named_parts(YOURS, own_texts) or shipped_texts()
         quality = Quality(texts, positions=heading.positions)
         return Advice(self._bench, question_of(heading), self.journal, quality, self.id)
 

@@ -28,6 +28,7 @@ from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL_USER
 from tokendyno.backend.models import resolve
 from tokendyno.backend.runs.store import Store
+from tokendyno.backend.units import plural
 
 _STYLES: dict[Margin, str] = {"comfortable": "green", "tight": "yellow", "does not fit": "red"}
 _OPTIONAL = {
@@ -110,7 +111,7 @@ def fit_blocks(table: Fit, everything: bool = False, run: Measured | None = None
         head.append(run.words)
     body: list[Line] = [Table([*headings, Column(below=True)], rows)]
     if hidden := len(table.rows) - len(shown):
-        body.append(f"{hidden} more rows, with other caches: --all")
+        body.append(f"{plural(hidden, 'more row')}, with other caches: --all")
     return [head, body, remarks(table)]
 
 

@@ -25,6 +25,7 @@ from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.row import ArmText
 from tokendyno.backend.runs.store import Store
+from tokendyno.backend.units import plural
 from tokendyno.backend.views.document import document_of
 
 ACTIONS = ("list", "show", "pins", "name", "note", "delete", "undelete")
@@ -175,7 +176,7 @@ def _page_blocks(page: RunList) -> list[Block]:
     if not page.total:
         return [[f"None of {page.kept:,} runs matches. Leave a filter out."]]
     if not page.rows:
-        return [[f"{page.total:,} runs, and none on page {page.page + 1:,}."]]
+        return [[f"{plural(page.total, 'run')}, and none on page {page.page + 1:,}."]]
     rows = [
         [row.id[:8], _when(row.created), _model(row), _arms(row.arms), row.machine, _remark(row)] for row in page.rows
     ]

@@ -13,6 +13,7 @@ from tokendyno.backend.cli.progress import say
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.users import MAX_PASSWORD, Users
 from tokendyno.backend.paths import default_users
+from tokendyno.backend.units import plural
 
 ACTIONS = ("list", "add", "remove", "token", "revoke")
 
@@ -51,7 +52,7 @@ def users(options: argparse.Namespace) -> int:
             print(accounts.new_token(name))
             say(f"This token is shown only once. A program of {name} sends it as Authorization: Bearer TOKEN.")
         case "revoke":
-            say(f"{accounts.revoke(name)} tokens of {name} no longer work, and {name} must log in again.")
+            say(f"{plural(accounts.revoke(name), 'token')} of {name} revoked: {name} must log in again.")
     return 0
 
 

@@ -103,11 +103,13 @@ def check_room(jobs: list[Job], waiting: int, visitor: Visitor, limits: Limits) 
     address_runs = sum(bool(job.address) and job.address == visitor.address for job in jobs)
     if limits.address_runs is not None and address_runs >= limits.address_runs:
         raise InputError(
-            f"Queued or running from your network: {plural(address_runs, 'run')}, as many as there may be here. "
+            f"Your network has {plural(address_runs, 'run')} queued or running, as many as it may have here. "
             "Wait for one to end, then press Run again."
         )
     if waiting >= limits.queued_runs:
-        raise InputError(f"Already waiting: {plural(waiting, 'run')}. Wait for one to end, then press Run again.")
+        raise InputError(
+            f"The queue is full, with {plural(waiting, 'run')} waiting. Wait for one to end, then press Run again."
+        )
 
 
 def hub_kernels(checked: Checked, facts: ModelFacts, machine: Machine) -> set[str]:

@@ -134,7 +134,7 @@ class InProcessModel:
         def generate() -> None:
             from tokendyno.backend.worker.runners.streaming import stream
 
-            stream(self._ready().take_runner(job.plan), job, take, ending, ends, likely)
+            stream(self._ready().take_course(job.plan), job, take, ending, ends, likely)
 
         return self._submit(generate)
 

@@ -79,10 +79,10 @@ def smallest(
         found = stock.first(gpus)
         search.tried += stock.tried
         if found is not None:
-            verdicts = search.checked(found.choices, gpus).verdicts
-            not_here = next((verdict.reason for verdict in verdicts if verdict.level == "blocked"), not_here)
-            # a choice that would become another one, such as packed weights that transformers dequantizes
-            not_here = not_here or next((verdict.reason for verdict in verdicts if verdict.level == "fallback"), "")
+            checked = search.checked(found.choices, gpus)
+            # of a choice that would become another one, such as packed weights that transformers dequantizes
+            fallbacks = (verdict.reason for verdict in checked.verdicts if verdict.level == "fallback")
+            not_here = next((verdict.reason for verdict in checked.blocked), not_here) or next(fallbacks, "")
     installed = len(device.machine.gpus)
     wider = [count for count in parallel.SIZES if installed and count > gpus]
     if found is None:

@@ -149,7 +149,7 @@ def read_pins(text: str) -> list[Pin]:
         if Pin(run, arm) not in pins:
             pins.append(Pin(run, arm))
     if len(pins) > MOST:
-        raise InputError(f"Pinned: {plural(len(pins), 'arm')}; {FEWEST} to {MOST} can stand side by side. Remove some.")
+        raise InputError(f"{len(pins)} arms are pinned; {FEWEST} to {MOST} can stand side by side. Remove some.")
     return pins
 
 

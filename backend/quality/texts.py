@@ -43,9 +43,13 @@ def passages(name: str, text: str) -> list[QualityText]:
         raise InputError(f"The text {name!r} has {len(words)} words. Give one of at least {LEAST_WORDS}.")
     count = max(1, min(MOST_PASSAGES, len(words) // PASSAGE_WORDS))
     starts = [words[index * len(words) // count].start() for index in range(count)]
-    names = [name] if count == 1 else [f"{name}, part {index + 1}" for index in range(count)]
-    ends = [*starts[1:], None]
-    return [QualityText(part, text[start:end]) for part, start, end in zip(names, starts, ends, strict=True)]
+    return named_parts(name, [text[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)])
+
+
+def named_parts(name: str, texts: Sequence[str]) -> list[QualityText]:
+    """Passages of one text, numbered where there are several."""
+    names = [name] if len(texts) == 1 else [f"{name}, part {index + 1}" for index in range(len(texts))]
+    return [*map(QualityText, names, texts)]
 
 
 class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

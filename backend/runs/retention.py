@@ -56,7 +56,7 @@ class Retention:
         if large:
             parts.append(f"{large:,} of the oldest runs, to stay below {(self.max_bytes or 0) >> 20:,} MiB")
         if ablations:
-            parts.append(f"{ablations:,} ablation{'s' * (ablations > 1)}, too old or the oldest of too many")
+            parts.append(f"{plural(ablations, 'ablation')}, too old or the oldest of too many")
         return f"Deleted from the history since the start: {', '.join(parts)}."
 
 

@@ -90,10 +90,11 @@ def work_text(created: Created) -> str:
     if request.traffic is not None:
         return plural(len(request.traffic.requests), "request")
     if request.quality is not None:
-        return f"{len(request.quality.texts):,} text{'s' if len(request.quality.texts) > 1 else ''}"
+        return plural(len(request.quality.texts), "text")
     parts = [f"batch {workload.batch_size:,}"] if workload.batch_size > 1 or request.trial else []
     parts += [f"prompt of {workload.prompt_tokens:,} tokens"] if workload.prompt_tokens else []
-    parts += [f"{workload.max_new_tokens:,} {'new tokens' if created.unit == 'token' else 'passes'}"]
+    steps = workload.max_new_tokens
+    parts.append(plural(steps, "new token") if created.unit == "token" else f"{steps:,} pass{'es' * (steps != 1)}")
     if workload.repeats > 1 and not request.until_s:  # else as many as it took to decide
         parts.append(f"{workload.repeats:,} repeats")
     return ", ".join(parts)

@@ -56,9 +56,9 @@ class Worker:
             case Load():
                 self._load(command)
             case Generate():
-                self.take_runner(command.plan, command.traffic is not None).run(command)
+                self.take_course(command.plan, command.traffic is not None).run(command)
             case Score():
-                self.take_runner(command.plan).score(command)
+                self.take_course(command.plan).score(command)
             case Prove():
                 self._latest_course().prove()
             case Probe():
@@ -69,7 +69,7 @@ class Worker:
             raise RuntimeError("A command that follows a Generate was sent before it")
         return self._course
 
-    def take_runner(self, plan: Plan, many: bool = False) -> Course:
+    def take_course(self, plan: Plan, many: bool = False) -> Course:
         """The course of a plan, whose model is loaded. `many`: it serves many requests."""
         if self.model is None or plan.load_key != self._load_key:
             raise RuntimeError("A run was requested before its Load")

@@ -11,9 +11,10 @@ test('an arm that takes 2x the time has its pairs around 2, not around 0.5', () 
 });
 
 test('a figure that only arm A has so far stands beside a dash', () => {
-  const arm = value => ({ tiles: [{ key: 'latency', label: 'Time per token, mean', value, unit: 'ms', note: '' }] });
+  const arm = (value, unit = 'ms') => ({ tiles: [{ key: 'latency', label: 'Time per token, mean', value, unit, note: '' }] });
   const tile = { title: 'Time per token, mean', a: '9.06', b: '\u2013', unit: 'ms', note: '' };
   assert.deepEqual(tileSoFar('latency', [arm('9.06'), { tiles: [] }]), tile);
   assert.deepEqual(tileSoFar('latency', [arm('9.06'), arm('n/a')]), tile);
   assert.equal(tileSoFar('latency', [arm('n/a'), { tiles: [] }]), null);
+  assert.deepEqual(tileSoFar('latency', [arm('900'), arm('1.2', 's')]), { ...tile, a: '900 ms', b: '1.2 s', unit: '' });
 });

@@ -13,6 +13,7 @@ from tokendyno.backend.traffic import Limits, Traffic
 from tokendyno.backend.traffic.presets import drawn
 from tokendyno.backend.traffic.requests import Arrival, Draw
 from tokendyno.backend.traffic.trace_file import parse_trace, read_trace
+from tokendyno.backend.units import plural
 from tokendyno.ui.components.axis_values import choices_of, values_of
 from tokendyno.ui.components.inputs import read_number, read_price, read_seconds, read_text, read_whole
 from tokendyno.ui.components.stale_line import changed_since
@@ -86,7 +87,7 @@ def read_traffic(fields: Fields, local_paths: bool) -> tuple[Traffic, int]:
     else:
         path = Path(trace[:MAX_PATH]).expanduser()
         requests, name = read_trace(path), path.name
-    return Traffic(requests, concurrent, pages, limits, f"{len(requests)} requests from {name}"), seed
+    return Traffic(requests, concurrent, pages, limits, f"{plural(len(requests), 'request')} from {name}"), seed
 
 
 def _shape(fields: Fields) -> Draw:

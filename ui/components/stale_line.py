@@ -9,8 +9,9 @@ import gradio as gr
 import msgspec
 
 from tokendyno.backend.config import Request
-from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations import defaults
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.ledger import and_list
 from tokendyno.ui.components.html import component
 
 UNREADABLE = "These results are of an earlier run: what is set now cannot run yet."
@@ -37,8 +38,7 @@ def stale_value(run: Run | None, changed: Sequence[str] | None) -> str:
     if changed is None:
         text = UNREADABLE
     elif changed:
-        listed = " and ".join(filter(None, [", ".join(changed[:-1]), changed[-1]]))
-        text = f"You changed {listed} since this run. Press Run for new results."
+        text = f"You changed {and_list(changed)} since this run. Press Run for new results."
     return msgspec.json.encode(Stale(run.id, text)).decode()
 
 
@@ -50,11 +50,11 @@ def unchanged(value: str) -> bool:
 def changed_since(ran: Request, request: Request, workload: Sequence[str]) -> list[str]:
     """What was edited since that run. `workload`: what of the workload, by name; how many pairs may be run, and for
     how long, does not count."""
-    defaults = {axis.name: axis.default for axis in all_axes()}
+    default = defaults()
 
     def arm_choices(request: Request) -> dict[str, dict[str, str]]:
         return {
-            arm.name: {axis: choice for axis, choice in arm.choices.items() if choice != defaults.get(axis)}
+            arm.name: {axis: choice for axis, choice in arm.choices.items() if choice != default.get(axis)}
             for arm in request.arms
         }
 

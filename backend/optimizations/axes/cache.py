@@ -169,14 +169,16 @@ _DEQUANTIZES = note(
 )
 
 
-_CAPPED_OR_NORMED_WHOLE = ("gemma2", "olmo2", "olmo3", "olmoe")
+_NOT_IN_FP8 = ("gemma2", "olmo2", "olmo3", "olmoe")
+"""Architectures with a soft cap, or a norm over the queries of all heads: the 8-bit attention has neither."""
 
 
 def _reads_fp8(s: Subject) -> bool:
     """Whether the attention of kernels=local reads keys and values in 8 bits."""
-    heads = s.facts.head_dim in (32, 64, 128) and s.facts.heads < 16 * s.facts.kv_heads
-    heads = heads and s.facts.architecture not in _CAPPED_OR_NORMED_WHOLE
-    return s.machine.capability >= (8, 9) and half_precision(s) and heads
+    facts = s.facts
+    if s.machine.capability < (8, 9) or not half_precision(s) or facts.architecture in _NOT_IN_FP8:
+        return False
+    return facts.head_dim in (32, 64, 128) and facts.heads < 16 * facts.kv_heads
 
 
 _NOT_READ = blocked(

@@ -1,5 +1,6 @@
 """A decode step captured as one CUDA graph, and its tokens copied to the host without holding up the next step."""
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -30,9 +31,14 @@ def capture(step: Callable[[], None], rewind: Callable[[], None], pool: Any = No
             step()
             rewind()
     torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, pool, capture_error_mode="thread_local"):  # a thread of NCCL asks for its events
-        step()
+    graph, collects = torch.cuda.CUDAGraph(), gc.isenabled()
+    gc.disable()  # it could destroy an earlier graph, which ends the capture and the process
+    try:
+        with torch.cuda.graph(graph, pool, capture_error_mode="thread_local"):  # a thread of NCCL asks for its events
+            step()
+    finally:
+        if collects:
+            gc.enable()
     return lambda: graph.replay()  # looked up at each step, so that replays can be counted
 
 

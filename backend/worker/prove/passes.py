@@ -16,8 +16,8 @@ class PassCounter:
     model's own code even then: its passes are noted, and the hook is gone before the first step. Where a captured pass
     should read the prompt, the hook is to see none.
 
-    positions  of a row, summed over the passes; None where they cannot be counted
-    prompt_ids ids (B, tokens) of each pass until the prompt was read: the last one may have drafts behind it
+    positions   of a row, summed over the passes; None where they cannot be counted
+    prompt_ids  (B, tokens) of each pass until the prompt was read: the last one may have drafts behind it
     """
 
     def __init__(self, model: Any, plan: GeneratePlan, prompt: torch.Tensor) -> None:

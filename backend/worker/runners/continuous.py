@@ -227,4 +227,4 @@ def close_manager(model: LoadedModel, manager: Any) -> None:
         model.model.set_attn_implementation(manager._original_attn_impl)
         manager._original_attn_impl = None
     manager.destroy()
-    gc.collect()  # it refers to itself: a graph that a later collection destroys during a capture ends the process
+    gc.collect()  # its parts refer to each other: a graph destroyed during a later capture ends the process

@@ -6,6 +6,7 @@ from typing import Any
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import joined
+from tokendyno.backend.units import plural
 from tokendyno.backend.worker.prove.compile_log import break_places, first_line, guard
 from tokendyno.backend.worker.prove.observation import Observation, compiled_calls, products, symbolic_graphs
 
@@ -95,11 +96,11 @@ def _history(observation: Observation) -> str:
     guards = (
         [guard(record.recompile_reason) for record in records if record.recompile_reason] if counts.recompiles else []
     )
-    parts = [f"{counts.graphs} graphs compiled, compile time (cold) {counts.compile_cold_s:.1f} s"]
-    parts.append(f"{counts.graph_breaks} graph breaks{_in_brackets(breaks)}")
-    parts.append(f"{counts.recompiles} recompile{'s' * (counts.recompiles != 1)}{_in_brackets(guards)}")
+    parts = [f"{plural(counts.graphs, 'graph')} compiled, compile time (cold) {counts.compile_cold_s:.1f} s"]
+    parts.append(f"{plural(counts.graph_breaks, 'graph break')}{_in_brackets(breaks)}")
+    parts.append(f"{plural(counts.recompiles, 'recompile')}{_in_brackets(guards)}")
     if counts.cudagraph_skips:
-        parts.append(f"{counts.cudagraph_skips} CUDA graphs skipped")
+        parts.append(f"{plural(counts.cudagraph_skips, 'CUDA graph')} skipped")
     return ", ".join(parts)
 
 

@@ -109,7 +109,7 @@ def test_a_run_that_is_gone_leaves_the_others(kept: Beside) -> None:
         ("here", "no pin"),
         ("<script>.A", "no pin"),
         ("here.", "no pin"),
-        ("a.A,b.A,c.A,d.A,e.A,f.A", "Pinned: 6 arms"),
+        ("a.A,b.A,c.A,d.A,e.A,f.A", "6 arms are pinned"),
         ("x" * 900, "too many"),
     ],
 )

@@ -160,9 +160,9 @@ def test_a_static_cache_serves_shorter_prompts_and_grows_for_longer_ones() -> No
     longer = PROMPT * 6
     with load("dtype=float32,cache=static,loop=own") as model:
         first = [model.generate(prompt, max_new_tokens=12).ids for prompt in (PROMPT, "The end", longer, PROMPT)]
-        captured = model._inner._worker.take_runner(model._inner.checked.plan).generation.loop._loop._step  # type: ignore[union-attr]
+        captured = model._inner._worker.take_course(model._inner.checked.plan).generation.loop._loop._step  # type: ignore[union-attr]
         model.generate("The end", max_new_tokens=12)
-        again = model._inner._worker.take_runner(model._inner.checked.plan).generation.loop._loop._step  # type: ignore[union-attr]
+        again = model._inner._worker.take_course(model._inner.checked.plan).generation.loop._loop._step  # type: ignore[union-attr]
     with load("dtype=float32") as plain:
         assert first == [plain.generate(p, max_new_tokens=12).ids for p in (PROMPT, "The end", longer, PROMPT)]
     assert captured is again

@@ -35,6 +35,7 @@ ALLOWED = {
     "kernels",
     "collections",
     "dataclasses",
+    "gc",
     "logging",
     "math",
     "pathlib",

@@ -85,10 +85,11 @@ const FIRST = ['latency', 'rate', 'ttft', 'memory'];
 // A figure of both arms as far as it is known, '–' where it is not yet; null where no arm has it.
 /** @param {string} key @param {Pick<Live.ArmHead, 'tiles'>[]} arms @returns {Live.CardTile | null} */
 export function tileSoFar(key, arms) {
-  const tiles = arms.map(arm => arm.tiles.find(tile => tile.key === key)), known = tiles.find(tile => tile && tile.value !== 'n/a');
+  const tiles = arms.map(arm => arm.tiles.find(tile => tile.key === key && tile.value !== 'n/a')), known = tiles.find(tile => tile);
   if (!known || arms.length !== 2) return null;
-  const [a, b] = tiles.map(tile => (tile && tile.value !== 'n/a' ? tile.value : '\u2013'));
-  return { title: known.label, a, b, unit: known.unit, note: '' };
+  const shared = tiles.every(tile => !tile || tile.unit === known.unit);
+  const [a, b] = tiles.map(tile => !tile ? '\u2013' : shared ? tile.value : tile.value + ' ' + tile.unit);
+  return { title: known.label, a, b, unit: shared ? known.unit : '', note: '' };
 }
 
 // What stands on the scale: time of A / time of B, or the inverse where the sentence says that B takes longer.
