@@ -15,11 +15,13 @@ ALIKE = (
     "mixtral",
     "olmoe",
     "qwen2_moe",
+    "qwen3_5_moe",
+    "qwen3_5_moe_text",
     "qwen3_moe",
     "qwen3_next",
 )
 """Architectures whose experts have gate above up and no biases, as transformers stores most mixtures."""
-WHOLE = ("glm4_moe", "gpt_oss", "mixtral", "olmoe", "qwen2_moe", "qwen3_moe")
+WHOLE = ("glm4_moe", "gpt_oss", "mixtral", "olmoe", "qwen2_moe", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_moe")
 """Architectures with experts of which kernels compute whole layers, router included."""
 
 

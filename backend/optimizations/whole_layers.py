@@ -27,7 +27,9 @@ WHOLE = {
     "glm4_moe": Whole("Glm4Moe"),
     "gpt_oss": Whole("GptOss", rotary="HalfRotaryEmbedding"),
     "granite": Whole("Granite"),
+    "granitemoehybrid": Whole("GraniteMoeHybrid", "DecoderLayerWithoutPositions", rotary=""),
     "helium": Whole("Helium"),
+    "lfm2": Whole("Lfm2", "DecoderLayerWithAnglesFirst"),
     "llama": Whole("Llama"),
     "ministral": Whole("Ministral"),
     "ministral3": Whole("Ministral3"),
@@ -40,11 +42,16 @@ WHOLE = {
     "qwen2": Whole("Qwen2"),
     "qwen2_moe": Whole("Qwen2Moe"),
     "qwen3": Whole("Qwen3"),
+    "qwen3_5_moe_text": Whole("Qwen3_5Moe", "DecoderLayerWithAnglesFirst", "", "OffsetRMSNorm"),
+    "qwen3_5_text": Whole("Qwen3_5", "DecoderLayerWithAnglesFirst", "", "OffsetRMSNorm"),
     "qwen3_moe": Whole("Qwen3Moe"),
     "seed_oss": Whole("SeedOss"),
     "smollm3": Whole("SmolLM3"),
 }
 """By model type. What else a layer has is read from its modules: `description.py` of the kernels."""
+PUBLISHED = {"qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text"}
+"""Model types of configs whose text model is one of these."""
+WHOLE |= {name: WHOLE[text] for name, text in PUBLISHED.items()}
 _OFFERED = ("DecoderLayer", "RotaryEmbedding", "RMSNorm")
 LAYERS = {
     f"{whole.prefix}{kind}": layer

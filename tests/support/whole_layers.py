@@ -20,6 +20,10 @@ SHAPE: dict[str, Any] = {
 MIXED = {"sliding_window": WINDOW, "layer_types": ["sliding_attention"] * 3 + ["full_attention"]}
 ROPE = {"rope_type": "default", "rope_theta": 1e4}
 PARTIAL = {"rope_parameters": ROPE | {"partial_rotary_factor": 0.5}}
+_STATES = {"layer_types": ["linear_attention"] * 3 + ["full_attention"]}
+_DELTA = _STATES | {
+    "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 16, "linear_value_head_dim": 32,
+}  # fmt: skip
 MODELS: dict[str, dict[str, Any]] = {
     "llama": SHAPE | {"attention_bias": True, "mlp_bias": True},
     "mistral": SHAPE | {"sliding_window": WINDOW},
@@ -45,6 +49,15 @@ MODELS: dict[str, dict[str, Any]] = {
     "helium": SHAPE | {"hidden_size": 128},
     "ernie4_5": SHAPE | {"use_bias": True},
     "cwm": SHAPE | MIXED,
+    "lfm2": SHAPE | {
+        "layer_types": ["conv", "full_attention"] * 2, "conv_bias": True, "block_auto_adjust_ff_dim": False,
+        "intermediate_size": 80, "num_key_value_heads": 4,
+    },
+    "qwen3_5_text": SHAPE | PARTIAL | _DELTA,
+    "granitemoehybrid": SHAPE | _STATES | {
+        "num_local_experts": 0, "shared_intermediate_size": 96, "mamba_n_heads": 8, "mamba_n_groups": 2,
+        "mamba_d_state": 32, "residual_multiplier": 0.4, "attention_multiplier": 0.2,
+    },
     "gpt_oss": SHAPE | {
         "sliding_window": WINDOW, "num_local_experts": 4, "num_experts_per_tok": 2, "rope_parameters": ROPE,
     },
@@ -57,6 +70,7 @@ _ROUTED = SHAPE | {"num_experts_per_tok": 3, "moe_intermediate_size": 32}
 MIXTURES: dict[str, dict[str, Any]] = {
     "qwen3_moe": _ROUTED | {"num_experts": 8, "norm_topk_prob": True, "mlp_only_layers": [1]},
     "qwen2_moe": _ROUTED | {"num_experts": 8, "shared_expert_intermediate_size": 48, "qkv_bias": True},
+    "qwen3_5_moe_text": _ROUTED | PARTIAL | _DELTA | {"num_experts": 8, "shared_expert_intermediate_size": 48},
     "olmoe": _ROUTED | {"num_experts": 12, "num_attention_heads": 4},
     "mixtral": SHAPE | {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": WINDOW},
     "glm4_moe": _ROUTED | PARTIAL | {

@@ -33,11 +33,14 @@ from tokendyno.backend.script.source import literal
 
 _MAPPING = "transformers 5.22: integrations/hub_kernels._build_kernel_mapping"
 NO_NORMS = frozenset(
-    {"gemma", "gemma2", "gemma3_text", "gemma3n_text", "gemma4", "helium", "qwen3_5_text", "qwen3_next", "zamba2"}
+    {"gemma", "gemma2", "gemma3_text", "gemma3n_text", "gemma4", "helium", "qwen3_next", "zamba2"}
+    | {"qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text"}
     | {"gpt2", "gpt_neox", "opt", "phi", "stablelm", "bert", *ENCODERS}
 )
 """Architectures without an RMSNorm that a kernel can replace: the first have one that transformers does not offer to
 any (Gemma's adds 1 to its weight), the others LayerNorm."""
+_DENSE_GATES = ("qwen2_moe", "qwen3_5_moe", "qwen3_5_moe_text")
+"""Architectures whose shared expert has a gate that kernels read as dense."""
 ROWS = "DecoderLayerOfGPT2"
 """The layer of a folder that replaces those of GPT-2 as a whole, once their matrices are stored by rows."""
 
@@ -54,7 +57,7 @@ def _fused_whole(s: Subject) -> bool:
         "DecoderLayer" in s.machine.kernel_layers
         and s.facts.architecture in WHOLE
         and (s.facts.architecture not in routed.WHOLE or experts)
-        and (s.facts.architecture != "qwen2_moe" or s.choices["quantization"] == "none")  # its gate is read as dense
+        and (s.facts.architecture not in _DENSE_GATES or s.choices["quantization"] == "none")
         and uses_own_loop(s)
         and (s.choices["projections"] == "fused" or _comes_joined(s))
     )

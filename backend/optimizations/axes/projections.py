@@ -8,9 +8,15 @@ from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
 _SOURCE = "backend/worker/patch/projections.py, with a test for each of these architectures"
-GROUPS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("query", "key", "value"))
+GROUPS = (
+    ("q_proj", "k_proj", "v_proj"),
+    ("gate_proj", "up_proj"),
+    ("query", "key", "value"),
+    ("w1", "w3"),
+    ("in_proj_qkv", "in_proj_z", "in_proj_b", "in_proj_a"),
+)
 """Names of linear layers that a model's code applies to one input, in the order of the calls. Llama has the first two
-groups, mixtures and GLM-4 the first, BERT the last."""
+groups, mixtures and GLM-4 the first, BERT the third, LFM2 the fourth, linear attention of Qwen3.5 the last."""
 LAST_FIRST = ("FalconH1MLP",)
 """Classes whose code applies the last matrix of a group before the first."""
 

@@ -145,6 +145,8 @@ def offer_layers(model: Any) -> None:
 def _computes_whole(module: Any) -> bool:
     """Whether kernels may replace this layer: its q, k and v are one matrix, and its experts, if any, are computed by
     kernels too."""
+    if getattr(module, "block_sparse_moe", None) is not None:  # Granite's experts, beside a shared MLP
+        return False
     attention, experts = getattr(module, "self_attn", None), getattr(getattr(module, "mlp", None), "experts", None)
     joined = attention is None or hasattr(attention, "qkv_proj") or type(attention.q_proj) is Fused
     return joined and (experts is None or experts.config._experts_implementation == TRITON)

@@ -6,7 +6,7 @@ from typing import Any
 from torch.nn import Embedding, Linear
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.axes.projections import GROUPS, shared_inputs, text_modules
+from tokendyno.backend.optimizations.axes.projections import shared_inputs, text_modules
 from tokendyno.backend.worker.prove.observation import Observation, coverage, hidden_by, prompt_passes, traced_passes
 from tokendyno.backend.worker.prove.profile import weight_of
 from tokendyno.backend.worker.prove.tensor_bytes import local_part
@@ -14,7 +14,8 @@ from tokendyno.backend.worker.prove.tensor_bytes import local_part
 
 def find(observation: Observation) -> Finding:
     """Counts the groups of matrices in the model, and in the trace the products with a fused one."""
-    fused = [module.whole for module in observation.model.modules() if type(module).__name__ == "Fused"]
+    layers = [module for module in observation.model.modules() if type(module).__name__ == "Fused"]
+    fused = [layer.whole for layer in layers]
     groups = len(fused) + shared_inputs(observation.model, Linear)
     if not groups and observation.plan.load.projections == "fused":
         reason = "the model has no matrices with an input in common that are named like those of Llama or BERT"
@@ -29,7 +30,7 @@ def find(observation: Observation) -> Finding:
     proof += f"{seen} products with such a matrix in {observation.trace().steps} passes"
     if separate := products(observation, fused, parts=True):  # what was multiplied in both ways proves neither
         expected = expected or groups
-        reached = max(0, min(reached or 0, expected - -(-separate // max(map(len, GROUPS)))))
+        reached = max(0, min(reached or 0, expected - -(-separate // max(len(layer.sizes) for layer in layers))))
         proof += f", {separate} with a part of one"
     if unseen:
         proof += "; packed matrices are multiplied by operators that do not show their shapes"

@@ -1,5 +1,6 @@
 """What the kernels read from a decoder layer, computed in plain torch, is what the layer itself computes."""
 
+import copy
 import functools
 import importlib.util
 from typing import Any
@@ -13,7 +14,7 @@ from tests.support.rotation import rotated
 from tests.support.tiny_models import WINDOW
 from tests.support.whole_layers import MIXTURES, MODELS, build
 from tokendyno.backend.hardware import kernel_packages
-from tokendyno.backend.optimizations.whole_layers import LAYERS, WHOLE
+from tokendyno.backend.optimizations.whole_layers import LAYERS, PUBLISHED, WHOLE
 from tokendyno.backend.worker.patch.projections import fuse
 
 DENSE = sorted(MODELS.keys() - {"gpt_oss"})
@@ -43,14 +44,15 @@ def product(rows: Any, bias: Any, x: Any) -> Any:
     return linear(x, rows, bias)
 
 
-def computed(parts: Any, rows_of: Any, hidden: Any, keys: Any, values: Any, angles: Any) -> tuple[Any, Any]:
-    """The layer of a token hidden (H,) that attends to keys, values (HKV, T, D), of which the last are its own; and
-    its key."""
-    qkv, output, wide, down = (functools.partial(product, rows_of(one), one.bias) for one in parts.products)
-    before, after, between, last = parts.norms
+def attended(parts: Any, row: Any, keys: Any, values: Any, angles: Any) -> tuple[Any, Any]:
+    """What a token mixes from keys, values (HKV, T, D), of which the last are its own; and its key. row: what the first
+    product gives."""
     heads, _, size = keys.shape
-    rows = qkv(normed(hidden, before, parts, parts.shifts[0])).view(-1, size)
+    rows = row.view(-1, size)
     query, key, _ = rows.split([len(rows) - 2 * heads, heads, heads])
+    gates = None
+    if parts.opened:
+        query, gates = query.view(-1, 2, size).unbind(1)
     if parts.heads[0] is not None:
         whole = parts.heads[0].numel() != size
         query, key = (
@@ -61,13 +63,59 @@ def computed(parts: Any, rows_of: Any, hidden: Any, keys: Any, values: Any, angl
     scores = torch.einsum("hgd,htd->hgt", query.view(heads, -1, size), keys) * parts.attention.scaling
     if parts.cap:
         scores = parts.cap * torch.tanh(scores / parts.cap)
-    mixed = torch.einsum("hgt,htd->hgd", scores.softmax(-1), values)
-    hidden = hidden + parts.gain * normed(output(mixed.reshape(-1)), after, parts)
+    mixed = torch.einsum("hgt,htd->hgd", scores.softmax(-1), values).reshape(-1)
+    return (mixed if gates is None else mixed * torch.sigmoid(gates.reshape(-1))), key
+
+
+def mixed_by(description: Any, parts: Any, row: Any, past: Any, state: Any) -> tuple[Any, Any]:
+    """What a mixer makes of a token with the last inputs of its convolution (channels, taps) and the state of linear
+    attention; and that state behind it."""
+    mixer, (weight, bias, decay, shift, last) = parts.mixer, parts.tensors
+
+    def convolved(x: Any) -> Any:
+        inputs = torch.cat([past[:, 1:], x[:, None]], 1)
+        return (inputs * weight).sum(1) + (0 if bias is None else bias)
+
+    if mixer.kind == description.CONVOLUTION:
+        first, second, x = row.chunk(3)
+        return second * convolved(first * x), None
+    heads, each = mixer.heads, mixer.heads // mixer.groups
+    values, keys = mixer.value_size * heads, mixer.key_size * mixer.groups
+
+    def of_groups(x: Any) -> Any:
+        return x.view(mixer.groups, -1).repeat_interleave(each, 0)
+
+    if mixer.kind == description.STATE_SPACE:
+        gate, x, step = row.split([values, mixer.channels, heads])
+        x, written, read = silu(convolved(x)).split([values, keys, keys])
+        x, step = x.view(heads, -1), torch.nn.functional.softplus(step + shift)[:, None, None]
+        state = state * torch.exp(-decay.exp()[:, None, None] * step)
+        state = state + step * x[:, :, None] * of_groups(written)[:, None]
+        out = torch.einsum("hpn,hn->hp", state, of_groups(read)) + last[:, None] * x
+        return out.reshape(-1) * silu(gate), state
+    x, gate, beta, step = row.split([mixer.channels, values, heads, heads])
+    query, key, value = silu(convolved(x)).split([keys, keys, values])
+    query, key = (of_groups(x) * torch.rsqrt(of_groups(x).pow(2).sum(-1, True) + 1e-6) for x in (query, key))
+    state = state * torch.exp(-decay.exp() * torch.nn.functional.softplus(step + shift))[:, None, None]
+    change = value.view(heads, -1) - torch.einsum("hkv,hk->hv", state, key)
+    state = state + key[:, :, None] * (torch.sigmoid(beta)[:, None] * change)[:, None]
+    out = torch.einsum("hkv,hk->hv", state, query) * mixer.key_size**-0.5
+    out = out * torch.rsqrt(out.pow(2).mean(-1, True) + parts.eps) * last * silu(gate.view(heads, -1))
+    return out.reshape(-1), state
+
+
+def computed(parts: Any, rows_of: Any, hidden: Any, mixing: Any) -> tuple[Any, Any]:
+    """The layer of a token hidden (H,), and the key or state that `mixing` its first product gives."""
+    first, output, wide, down = (functools.partial(product, rows_of(one), one.bias) for one in parts.products)
+    before, after, between, last = parts.norms
+    mixed, kept = mixing(parts, first(normed(hidden, before, parts, parts.shifts[0])))
+    mixed = normed(mixed, parts.between, parts._replace(offset=0.0))
+    hidden = hidden + parts.gain * normed(output(mixed), after, parts)
     up = wide(normed(hidden, between, parts, parts.shifts[2]))
-    first, *second = up.chunk(2) if parts.gated else (up,)
-    act = gelu(first, approximate="tanh") if parts.gelu else silu(first)
+    gate, *second = up.chunk(2) if parts.gated else (up,)
+    act = gelu(gate, approximate="tanh") if parts.gelu else silu(gate)
     act = act * second[0] if second else act
-    return hidden + parts.gain * normed(down(act), last, parts), key
+    return hidden + parts.gain * normed(down(act), last, parts), kept
 
 
 @pytest.mark.parametrize("architecture", DENSE)
@@ -83,27 +131,30 @@ def test_a_described_layer_is_the_layer(description: Any, architecture: str) -> 
     cache = DynamicCache(config=model.config)
     with torch.inference_mode():
         model(ids[:, :PROMPT], past_key_values=cache)
+        before = copy.deepcopy(cache.layers)
         seen.clear()
         model(ids[:, PROMPT:], past_key_values=cache)
-        for held, (layer, given, more, out) in zip(cache.layers, seen, strict=True):
+        for past, held, (layer, given, more, out) in zip(before, cache.layers, seen, strict=True):
             parts = description.describe(layer)
-            angles = more.get("position_embeddings") or (torch.zeros(1),) * 2
-            mine, key = computed(
-                parts,
-                description.rows_of,
-                given[0].view(-1),
-                held.keys[0],
-                held.values[0],
-                [one.view(-1) for one in angles],
-            )
-            torch.testing.assert_close(key, held.keys[0, :, -1], rtol=1e-4, atol=1e-4)
+            angles = [one.view(-1) for one in more.get("position_embeddings") or (torch.zeros(1),) * 2]
+            if parts.mixer is None:
+                mixing = functools.partial(attended, keys=held.keys[0], values=held.values[0], angles=angles)
+                expected = held.keys[0, :, -1]
+            else:
+                state, expected = (
+                    None if one.recurrent_states[0] is None else one.recurrent_states[0][0] for one in (past, held)
+                )
+                mixing = functools.partial(mixed_by, description, past=past.conv_states[0][0], state=state)
+            mine, kept = computed(parts, description.rows_of, given[0].view(-1), mixing)
+            if expected is not None:
+                torch.testing.assert_close(kept, expected, rtol=1e-4, atol=1e-4)
             out = out[0] if isinstance(out, tuple) else out
             torch.testing.assert_close(mine, out.view(-1), rtol=1e-3, atol=1e-3)
 
 
 def test_every_architecture_is_here_and_has_the_classes_that_are_offered() -> None:
-    assert set(WHOLE) | {"gpt2"} == set(MODELS) | set(MIXTURES)
-    for architecture in WHOLE:
+    assert set(WHOLE) - set(PUBLISHED) | {"gpt2"} == set(MODELS) | set(MIXTURES)
+    for architecture in set(WHOLE) - set(PUBLISHED):
         names = {type(module).__name__ for module in build(architecture).modules()}
         offered = {name for name in LAYERS if name.startswith(WHOLE[architecture].prefix) and name in names}
         assert len(offered) == sum(map(bool, WHOLE[architecture][1:])), offered

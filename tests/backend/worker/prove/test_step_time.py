@@ -147,6 +147,7 @@ def test_a_kernel_belongs_to_the_operator_that_launched_it() -> None:
         ("tokendyno_tile_product", "products"),
         ("rms_norm_kernel_early", "other"),
         ("tokendyno_attention_whole", "attention"),
+        ("tokendyno_delta_rule", "attention"),
         ("communicate_summary", "other"),
     ],
 )

@@ -87,6 +87,17 @@ def _capped(scores, CAP: tl.constexpr):
 
 
 @triton.jit
+def _opened(result, gates, there, H: tl.constexpr):
+    """The result of attention, multiplied with the sigmoid of the gates at these places if it is OPENED by them; both
+    are rounded first, as in a model's own code."""
+    if H.OPENED:
+        kind: tl.constexpr = gates.dtype.element_ty
+        gate = tl.load(gates, mask=there, other=0.0).to(tl.float32)
+        result = result.to(kind).to(tl.float32) * (1 / (1 + tl.exp(-gate))).to(kind).to(tl.float32)
+    return result
+
+
+@triton.jit
 def tokendyno_attention(
     qkv,
     cos,
@@ -110,7 +121,8 @@ def tokendyno_attention(
 ):
     """One program handles one KV head and one part of the slots of one text, the third axis of the grid.
 
-    qkv           ((HKV * G + 2 * HKV) * D,) of one token: queries, keys, values, head by head
+    qkv           ((HKV * G + 2 * HKV) * D,) of one token: queries, keys, values, head by head; OPENED: each query of D
+                  numbers is followed by as many of a gate
     q_norm, k_norm  (D,), or WHOLE, (HKV * G * D,) and (HKV * D,)
     sinks         (HKV * G,) or none
     keys, values  (HKV, L, D), with a free slot at `slot`, which is written here; filled: (L,) bool, `slot` included
@@ -127,11 +139,12 @@ def tokendyno_attention(
     SPLITS: tl.constexpr = H.SPLITS
     AT_ONCE: tl.constexpr = H.AT_ONCE
     R: tl.constexpr = 16  # rows of the tensor cores' smallest product; G of them are queries
+    EACH: tl.constexpr = 2 if H.OPENED else 1  # a query, and its gate
     head, split, text = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     dims, group = tl.arange(0, D), tl.arange(0, R)
     lane = text * HKV + head
     base = lane.to(tl.int64) * L * D
-    qkv += text * (G + 2) * HKV * D
+    qkv += text * (G * EACH + 2) * HKV * D
     out += text * G * HKV * D
     cos += text * H.ANGLES
     sin += text * H.ANGLES
@@ -148,7 +161,7 @@ def tokendyno_attention(
     value = tl.load(values + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=seen[:, None], other=0.0)
     if H.EARLY:
         gdc_wait()
-    ours = qkv + (HKV * G + head) * D
+    ours = qkv + (HKV * G * EACH + head) * D
     new_value = tl.load(ours + HKV * D + dims).to(values.dtype.element_ty)
     q_shrink, k_shrink = 1.0, 1.0
     if H.WHOLE:
@@ -158,12 +171,12 @@ def tokendyno_attention(
         k_norm += head * D
     if G < R:  # the new key is one more vector: loading it after the queries would take as long again
         is_key = group == R - 1
-        at = qkv + tl.where(is_key, HKV * G + head, head * G + group) * D
+        at = qkv + tl.where(is_key, HKV * G * EACH + head, (head * G + group) * EACH) * D
         norms, shrinks = (q_norm, k_norm), (q_shrink, k_shrink)
         query = _turned(at, (group < G) | is_key, cos, sin, norms, shrinks, eps, True, R, H)
         new_key = tl.sum(tl.where(is_key[:, None], query, 0.0), 0)[None, :]
     else:
-        at, norms, shrinks = qkv + (head * G + group) * D, (q_norm, q_norm), (q_shrink, q_shrink)
+        at, norms, shrinks = qkv + (head * G + group) * EACH * D, (q_norm, q_norm), (q_shrink, q_shrink)
         query = _turned(at, group < G, cos, sin, norms, shrinks, eps, False, R, H)
         one, norms, shrinks = tl.full((1,), 1, tl.int1), (k_norm, k_norm), (k_shrink, k_shrink)
         new_key = _turned(ours + tl.arange(0, 1), one, cos, sin, norms, shrinks, eps, False, 1, H)
@@ -208,8 +221,9 @@ def tokendyno_attention(
         mixed = mixed * shrink[:, None] + tl.dot(weights.to(value.dtype), value, input_precision="ieee")
         top = best
     if SPLITS == 1:  # nothing to combine
-        to = out + (head * G + group[:, None]) * D + dims[None, :]
-        tl.store(to, (mixed / total[:, None]).to(out.dtype.element_ty), mask=(group < G)[:, None])
+        queries, there = head * G + group[:, None], (group < G)[:, None]
+        result = _opened(mixed / total[:, None], qkv + (queries * 2 + 1) * D + dims[None, :], there, H)
+        tl.store(out + queries * D + dims[None, :], result.to(out.dtype.element_ty), mask=there)
     else:
         line = (lane * SPLITS + split) * GP + group
         tl.store(parts + line[:, None] * D + dims[None, :], mixed, mask=(group < GP)[:, None])
@@ -229,14 +243,15 @@ def tokendyno_attention(
                     amounts = tl.load(sums + lines_of, cache_modifier=".cg")
                     shares = tl.exp(peaks - tl.max(peaks, 0)[None, :])
                     shares /= tl.sum(shares * amounts, 0)[None, :]
-                    whole = tl.sum(pieces * shares[:, :, None], 0)
-                    to = out + (head * G + queries[:, None]) * D + dims[None, :]
-                    tl.store(to, whole.to(out.dtype.element_ty), mask=(queries < G)[:, None])
+                    whole, there = tl.sum(pieces * shares[:, :, None], 0), (queries < G)[:, None]
+                    of_heads = head * G + queries[:, None]
+                    whole = _opened(whole, qkv + (of_heads * 2 + 1) * D + dims[None, :], there, H)
+                    tl.store(out + of_heads * D + dims[None, :], whole.to(out.dtype.element_ty), mask=there)
 
 
 @triton.jit
-def tokendyno_attention_whole(parts, tops, sums, out, H: tl.constexpr):
-    """Combines the parts, one program per query head of each text."""
+def tokendyno_attention_whole(qkv, parts, tops, sums, out, H: tl.constexpr):
+    """Combines the parts, one program per query head of each text; qkv is read for gates alone."""
     G: tl.constexpr = H.G
     D: tl.constexpr = H.D
     SPLITS: tl.constexpr = H.SPLITS
@@ -250,7 +265,10 @@ def tokendyno_attention_whole(parts, tops, sums, out, H: tl.constexpr):
     peaks, amounts = tl.load(tops + lines), tl.load(sums + lines)
     shares = tl.exp(peaks - tl.max(peaks, 0))
     shares /= tl.sum(shares * amounts, 0)
-    tl.store(out + query * D + dims, tl.sum(pieces * shares[:, None], 0).to(out.dtype.element_ty))
+    heads: tl.constexpr = H.HKV * G
+    gate = (query // heads * (heads + H.HKV) + query % heads) * 2 + 1
+    result = _opened(tl.sum(pieces * shares[:, None], 0), qkv + gate * D + dims, dims >= 0, H)
+    tl.store(out + query * D + dims, result.to(out.dtype.element_ty))
 
 
 def _cut(heads: int, group: int, length: int, size: int, whole: bool) -> tuple[bool, int, int, int]:
@@ -288,6 +306,7 @@ def attend(
     cap: float = 0.0,
     rotated: int = 0,
     pairs: bool = False,
+    opened: bool = False,
 ) -> None:
     """Write (B, H * D) into `out`, flat, and the new keys and values into the cache: keys, values (B, HKV, L, D).
 
@@ -300,18 +319,19 @@ def attend(
             which a program combines one query after another: two kernels
     key_scales, value_scales   (B, HKV, L) float32, of keys and values in float8_e4m3fn, read and written
     l1_next  the next product needs L1, of which programs with much shared memory leave little
+    opened   a gate follows each query in qkv, see `Heads`
     """
     early = can_be_early()
     if cos is None and q_norm is not None:
         raise ValueError("Heads are normalized only where they are rotated.")
     texts, kv_heads, length, size = keys.shape
-    group = qkv.numel() // texts // size // kv_heads - 2
+    group = (qkv.numel() // texts // size // kv_heads - 2) // (2 if opened else 1)
     padded = triton.next_power_of_2(group)
     whole = q_norm is not None and q_norm.numel() != size
-    few, splits, block, warps = _cut(texts * kv_heads, group, length, size, whole or cap > 0)
+    few, splits, block, warps = _cut(texts * kv_heads, group, length, size, whole or cap > 0 or opened)
     rounded = key_scales is not None
     in_blocks = attention_fp8 if rounded else attention_long
-    far = rounded or (LONG and not cap and attention_long.fits(group, size, keys.dtype, whole))
+    far = rounded or (LONG and not cap and not opened and attention_long.fits(group, size, keys.dtype, whole))
     if few and far and not rounded:  # queries with programs of their own, as far as all run at once
         far = texts * kv_heads * group * splits > MOST_PROGRAMS
     if far:
@@ -354,6 +374,7 @@ def attend(
         OFFSET=offset,
         CAP=cap,
         SINKS=sinks is not None,
+        OPENED=opened,
         FOLDED=folded,
         EARLY=early,
     )
@@ -368,5 +389,5 @@ def attend(
         tokendyno_attention[(kv_heads, splits, texts)](*given, H=heads, launch_pdl=early, num_warps=warps)
     if not folded and splits > 1:
         tokendyno_attention_whole[(texts * kv_heads * group,)](
-            parts, tops, sums, out, H=heads, launch_pdl=early, num_warps=4
+            qkv, parts, tops, sums, out, H=heads, launch_pdl=early, num_warps=4
         )

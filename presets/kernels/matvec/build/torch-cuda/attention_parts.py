@@ -30,6 +30,7 @@ class Heads(NamedTuple):
     WHOLE         that norm is one over all heads together
     CAP           of scores (Gemma 2), or 0
     SINKS         whether each query has a score that takes weight and has no value
+    OPENED        whether a gate follows each query, with whose sigmoid its result is multiplied (`attention` alone)
     AT_ONCE       queries whose parts a program of `attention` combines at once
     FOLDED        whether the last program of a head combines the parts
     EARLY         it is launched before its predecessor has ended
@@ -50,6 +51,7 @@ class Heads(NamedTuple):
     OFFSET: float
     CAP: float
     SINKS: bool
+    OPENED: bool
     FOLDED: bool
     EARLY: bool
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from . import attention_fp8, exchange, experts, mixtures, products, rows, settings
+from . import attention_fp8, exchange, experts, mixtures, products, rows, settings, states
 from .attention import attend
-from .description import Parts, Routing, describe, routing_of, rows_of
+from .description import Mixer, Parts, Routing, describe, routing_of, rows_of
 from .ops import matrix, product, sizes
 from .routing import route
 
@@ -30,7 +30,7 @@ class OneText:
     and computes, memory is idle, so the product after it prefetches the MLP's matrices into L2.
 
     weights, scales, biases   of the matrices, as of `decoder_layer`
-    norms, shifts, eps, offset, gain   as of `description.Parts`
+    norms, shifts, eps, offset, gain   as of `description.Parts`; the fifth norm is that before the output projection
     """
 
     def __init__(
@@ -60,6 +60,8 @@ class OneText:
 
     def added(self, x: torch.Tensor, number: int, residual: torch.Tensor, after: int, **more: object) -> torch.Tensor:
         """residual + gain * (matrix @ x), or, where there is a norm `after`, residual + norm(matrix @ x)."""
+        if number == 1 and len(self.norms) > 4 and self.norms[4] is not None:
+            more["norm"] = 4
         if self.norms[after] is None:
             return self.product(x, number, residual=residual, gain=self.gain, **more)
         return self.normed(self.product(x, number, **more), after, residual)
@@ -104,7 +106,8 @@ class OneText:
             self.weights[-3],
             self.biases[-3],
             experts.per_word(up[0]),
-            extra=extra,
+            extra,
+            self.offset,
         )
         vector = experts.up(*vector, logits, up, routing, gate, beside)
         out = torch.empty_like(hidden)
@@ -138,7 +141,9 @@ class SeveralTexts(OneText):
     def mixture(self, mixed, hidden, routing, gate, beside):
         middle, extra, shared = self.added(mixed, 1, hidden, 1), self.gate_of_shared(), None
         router, flat = self.weights[-3], middle.view(len(middle), -1)
-        logits, vectors, _ = experts.router(flat, self.norms[2], self.eps, router, self.biases[-3], 1, extra=extra)
+        logits, vectors, _ = experts.router(
+            flat, self.norms[2], self.eps, router, self.biases[-3], 1, extra, self.offset
+        )
         ids, shares = route(logits, len(router), routing, gate.factor, beside)
         if len(self.weights) > 5:
             wide = self.product(vectors.view_as(middle), 2, gated=True)
@@ -162,21 +167,23 @@ def decoder_layer(
     cos: torch.Tensor | None,
     sin: torch.Tensor | None,
     keys: torch.Tensor,
-    values: torch.Tensor,
+    values: torch.Tensor | None,
     key_scales: torch.Tensor | None,
     value_scales: torch.Tensor | None,
-    slot: torch.Tensor,
-    filled: torch.Tensor,
+    slot: torch.Tensor | None,
+    filled: torch.Tensor | None,
     weights: list[torch.Tensor],
     scales: list[torch.Tensor | None],
     biases: list[torch.Tensor | None],
     norms: list[torch.Tensor | None],
     shifts: list[torch.Tensor | None],
     head_norms: list[torch.Tensor | None],
+    tensors: list[torch.Tensor | None],
     eps: float,
     scaling: float,
     turns: torch.Tensor | None = None,
     sinks: torch.Tensor | None = None,
+    mixer: list[int] | None = None,
     gelu: bool = False,
     offset: float = 0.0,
     gated: bool = True,
@@ -187,45 +194,50 @@ def decoder_layer(
     cap: float = 0.0,
     rotated: int = 0,
     pairs: bool = False,
+    opened: bool = False,
 ) -> torch.Tensor:
-    """hidden (B, 1, H) -> (B, 1, H); the new keys and values are written to the cache.
+    """hidden (B, 1, H) -> (B, 1, H); the new keys and values, or states, are written to the cache.
 
-    Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, those of the shared expert and
-    its gate if there are any, router, gate and up, down; norms and shifts as of `description.Parts`.
+    Matrices in the order qkv (or what a mixer takes), o, gate and up, down, of a mixture of experts qkv, o, those of
+    the shared expert and its gate if there are any, router, gate and up, down; norms and shifts as of `OneText`.
 
+    mixer, tensors   of a layer that does not attend: `Mixer`, and as of `states.mix`; keys and values are its states
     turns   see `attend`; not declared as mutated, since it is zero again afterwards
     gelu, offset   the activation, else SiLU; added to the weights of all norms
     gated   the third matrix is gate and up, else up alone
-    gain, cap, rotated, pairs   as of `description.Parts`
+    gain, cap, rotated, pairs, opened   as of `description.Parts`
     routing, between, beside   of a mixture: `Routing`, `experts.Gate`, and what `routing.selected` adds to scores
     key_scales, value_scales   of a cache in 8 bits, see `attend`
     """
     steps = steps_for(hidden)(weights, scales, biases, norms, shifts, eps, offset, gain)
-    qkv = steps.product(hidden, 0, norm=0)
-    mixed = hidden.new_empty(*hidden.shape[:-1], sizes(weights[1])[1])
-    attend(
-        qkv,
-        cos,
-        sin,
-        keys,
-        values,
-        slot,
-        filled,
-        mixed,
-        scaling,
-        head_norms[0],
-        head_norms[1],
-        eps,
-        turns=turns,
-        sinks=sinks,
-        offset=offset,
-        key_scales=key_scales,
-        value_scales=value_scales,
-        l1_next=weights[1].dtype == torch.uint8,
-        cap=cap,
-        rotated=rotated,
-        pairs=pairs,
-    )
+    first = steps.product(hidden, 0, norm=0)
+    if mixer:
+        mixed = states.mix(first, keys, values, Mixer(*mixer), tensors, eps)
+    else:
+        mixed = hidden.new_empty(*hidden.shape[:-1], sizes(weights[1])[1])
+        attend(
+            first,
+            cos,
+            sin,
+            keys,
+            values,
+            slot,
+            filled,
+            mixed,
+            scaling,
+            *head_norms,
+            eps,
+            turns=turns,
+            sinks=sinks,
+            offset=offset,
+            key_scales=key_scales,
+            value_scales=value_scales,
+            l1_next=weights[1].dtype == torch.uint8,
+            cap=cap,
+            rotated=rotated,
+            pairs=pairs,
+            opened=opened,
+        )
     if routing:
         return steps.mixture(mixed, hidden, Routing(*routing), experts.Gate(*between), beside)
     return steps.feed_forward(mixed, hidden, gated, gelu)
@@ -300,23 +312,14 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     parts = describe(module)
     if parts is None:
         return False
-    attention, ranks = parts.attention, hasattr(parts.products[1], "add_up")
-    cached, size = cache.layers[attention.layer_idx], attention.head_dim
-    slots = getattr(cached, "slots", None)
-    if slots is None or not slots.decoding:
-        return False
-    rounded = hasattr(cached, "key_scales")
-    if rounded and (ranks or parts.cap or not attention_fp8.reads(attention, parts.heads[0], hidden.dtype)):
-        return False
-    if 0 < parts.unscaled < cache.length:  # a later token's queries are scaled
-        return False
-    if not 16 <= size <= 256 or size & (size - 1) or getattr(attention, "num_key_value_groups", 1) > 16:
-        return False
-    if not attention.is_causal or (parts.gain != 1 and parts.norms[1] is not None):
-        return False
-    if parts.heads[0] is not None and not parts.rotated:
-        return False
+    cached, ranks = cache.layers[parts.attention.layer_idx], hasattr(parts.products[1], "add_up")
     if ranks and not parts.can_be_shared():
+        return False
+    if parts.mixer is not None and not states.fits(parts.mixer, cached, parts.tensors[0].shape[-1]):
+        return False
+    if parts.mixer is None and not _attends(parts, cached, hidden, cache):
+        return False
+    if parts.gain != 1 and parts.norms[1] is not None:
         return False
     normed = parts.shifts[0] is not None  # no kernel of one token with quantized weights computes a LayerNorm
     if parts.experts is not None:
@@ -331,6 +334,26 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     return all(one is not None and (one[1] is None or not normed) for one in read)
 
 
+def _attends(parts: Parts, cached: object, hidden: torch.Tensor, cache: object) -> bool:
+    """Whether the kernels compute this attention with this layer of a cache."""
+    attention, size = parts.attention, parts.attention.head_dim
+    slots = getattr(cached, "slots", None)
+    if slots is None or not slots.decoding:
+        return False
+    if hasattr(cached, "key_scales") and (
+        hasattr(parts.products[1], "add_up")
+        or parts.cap
+        or parts.opened
+        or not attention_fp8.reads(attention, parts.heads[0], hidden.dtype)
+    ):
+        return False
+    if 0 < parts.unscaled < cache.length:  # a later token's queries are scaled
+        return False
+    if not 16 <= size <= 256 or size & (size - 1) or getattr(attention, "num_key_value_groups", 1) > 16:
+        return False
+    return attention.is_causal and (parts.heads[0] is None or bool(parts.rotated))
+
+
 def layer(
     module: nn.Module,
     hidden: torch.Tensor,
@@ -339,9 +362,11 @@ def layer(
     cos: torch.Tensor | None = None,
     sin: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Run one token of each text through a decoder layer; keys and values are written to the cache. cos, sin: of the
-    rotary embedding, if there is one; own: the model's code, with which the first step is compared: where it gives
-    something else, it stays."""
+    """Run one token of each text through a decoder layer; keys and values, or states, are written to the cache.
+
+    cos, sin   of the rotary embedding, if there is one
+    own        the model's code, with which the first step is compared: where it gives something else, it stays
+    """
     parts = describe(module)
     if not parts.rotated:
         cos, sin = None, None
@@ -349,48 +374,58 @@ def layer(
     matrices = [(*matrix(rows_of(part)), part.bias) for part in parts.products]
     if hasattr(parts.products[1], "add_up"):
         return shared_layer(module, parts, hidden, cached, cos, sin, matrices)
-    more: dict[str, object] = {
-        name: getattr(parts, name) for name in ("gelu", "offset", "gated", "gain", "cap", "rotated", "pairs")
-    }
+    names = ("gelu", "offset", "gated", "gain", "cap", "rotated", "pairs", "opened")
+    more: dict[str, object] = {name: getattr(parts, name) for name in names}
     if (router := parts.router) is not None:
         matrices += [(router.weight, None, getattr(router, "bias", None)), *experts.of(parts.experts)]
         factor = getattr(router, "routed_scaling_factor", 1.0)
         more["routing"], more["beside"] = list(routing_of(router)), getattr(router, "e_score_correction_bias", None)
         more["between"] = list(experts.gate_of(parts.experts, factor))
+    if parts.mixer is None:
+        kept, slots = [cached.keys, cached.values], cached.slots
+    else:
+        kept, slots = states.states_of(cached), None
+        more["mixer"] = list(parts.mixer)
     weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
+    norms, shifts = [*parts.norms, parts.between], [*parts.shifts, None]
 
-    def run() -> torch.Tensor:
+    def run(keys: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:
         return decoder_layer(
             hidden,
             cos,
             sin,
-            cached.keys,
-            cached.values,
+            keys,
+            values,
             getattr(cached, "key_scales", None),
             getattr(cached, "value_scales", None),
-            cached.slots.current,
-            cached.slots.filled,
+            getattr(slots, "current", None),
+            getattr(slots, "filled", None),
             weights,
             scales,
             biases,
-            parts.norms,
-            parts.shifts,
+            norms,
+            shifts,
             parts.heads,
+            list(parts.tensors),
             parts.eps,
-            parts.attention.scaling,
-            getattr(cached.slots, "turns", None),
+            getattr(parts.attention, "scaling", 1.0),
+            getattr(slots, "turns", None),
             getattr(parts.attention, "sinks", None),
             **more,
         )
 
+    def trial() -> torch.Tensor:  # changes no state
+        return run(*(kept if parts.mixer is None else [one.clone() for one in kept]))
+
     if router is None and not torch.compiler.is_compiling():
-        settings.settle(weights, hidden.shape[0], parts.gated, run)
+        settings.settle(weights, hidden.shape[0], parts.gated, trial)
         if not hasattr(module, "tokendyno_checked") and not torch.cuda.is_current_stream_capturing():
             module.tokendyno_checked = True
-            if not _near(run(), expected := own(), hidden):
+            near = _near(trial(), expected := own(), hidden)
+            if not near:
                 del module.forward
-                return expected
-    return run()
+            return expected
+    return run(*kept)
 
 
 def _near(found: torch.Tensor, expected: torch.Tensor, hidden: torch.Tensor) -> bool:

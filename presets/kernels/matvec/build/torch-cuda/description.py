@@ -13,12 +13,15 @@ _NORMS = (
     ("input_layernorm", "", "post_attention_layernorm", ""),
     ("input_layernorm", "post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm"),
     ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"),
+    ("operator_norm", "", "ffn_norm", ""),
 )
 """What architectures call the norms before and after attention, before and after the MLP. A layer's own is the row
 whose last norm it has, else the first; it need not have the others."""
 _PAIRS = ("GlmAttention", "Glm4Attention", "HeliumAttention", "Ernie4_5Attention")
 """Attention that rotates each even dimension of a head with the next one: nothing else tells."""
-_LOGITS = ("GptOssTopKRouter", "MixtralTopKRouter")
+_GATED_QUERIES = ("Qwen3_5Attention", "Qwen3_5MoeAttention")
+"""Attention whose projection of queries gives a gate behind each."""
+_LOGITS = ("GptOssTopKRouter", "MixtralTopKRouter", "Qwen3_5MoeTopKRouter")
 _PROBABILITIES = ("Qwen2MoeTopKRouter", "Qwen3MoeTopKRouter", "OlmoeTopKRouter")
 _SIGMOIDS = ("Glm4MoeTopkRouter", "DeepseekV3TopkRouter")
 
@@ -39,10 +42,31 @@ class Routing(NamedTuple):
     kept: int = 1
 
 
+CONVOLUTION, DELTA_RULE, STATE_SPACE = range(3)
+
+
+class Mixer(NamedTuple):
+    """What stands in the place of attention, in numbers, which an operator takes as a list.
+
+    kind        a CONVOLUTION between two gates; or linear attention after one: by the gated DELTA_RULE, or in a
+                STATE_SPACE (Mamba 2)
+    channels    that are convolved
+    groups, heads   heads of keys and of values; in a state space groups, and heads
+    key_size, value_size   numbers of a head of either; in a state space of a state, and of a head
+    """
+
+    kind: int
+    channels: int
+    groups: int = 1
+    heads: int = 1
+    key_size: int = 1
+    value_size: int = 1
+
+
 class Parts(NamedTuple):
     """What a layer consists of.
 
-    attention   the module with its sizes and scaling
+    attention   the module with its sizes and scaling, or the one in its place
     products    linear layers: q, k and v as one; the output projection; gate and up as one, or up alone; down. Of a
                 mixture without a shared expert the first two; with one that has a gate, that too
     norms       weights of the norms before and after attention, before and after the MLP; None where there is none
@@ -57,6 +81,10 @@ class Parts(NamedTuple):
     rotated     dimensions of a head that are rotated, from the first on; 0: none
     pairs       each is rotated with its neighbour, not with the one half of them away
     unscaled    tokens whose queries are not scaled by their position; 0: all
+    opened      attention's output is multiplied with the sigmoid of a gate that comes with each query
+    mixer       what stands in the place of attention; None: attention
+    tensors     of a mixer: see `states.mix`
+    between     weights of a norm before the output projection, or None
     """
 
     attention: nn.Module
@@ -75,51 +103,114 @@ class Parts(NamedTuple):
     rotated: int = 0
     pairs: bool = False
     unscaled: int = 0
+    opened: bool = False
+    mixer: Mixer | None = None
+    tensors: tuple[torch.Tensor | None, ...] = ()
+    between: torch.Tensor | None = None
 
     def can_be_shared(self) -> bool:
         """Whether kernels compute it where ranks share the layer."""
         added = self.norms[1] is not None or self.norms[3] is not None  # each rank has a part of what they normalize
-        whole = self.gated and not self.gelu and not self.offset and self.shifts[0] is None and not added
-        return whole and self.gain == 1 and not self.cap and not self.pairs and self.rotated == self.attention.head_dim
+        plain = self.gated and not self.gelu and not self.offset and self.shifts[0] is None and not added
+        attends = self.mixer is None and not self.opened and not self.cap and not self.pairs
+        return plain and attends and self.gain == 1 and self.rotated == self.attention.head_dim
 
 
 def describe(module: nn.Module) -> Parts | None:
     """The parts of a decoder layer; None where its projections are not fused, or no kernel has its activation."""
     if hasattr(module, "ln_1"):
         return _describe_gpt2(module)
-    attention, mlp = module.self_attn, module.mlp
-    first = _joined(attention, "qkv_proj", "q_proj")
-    if first is None:
-        return None
     names = _NORMS[0]
-    for one in _NORMS[1:]:
-        if hasattr(module, one[3]):
-            names = one
+    for row in _NORMS[1:]:
+        if hasattr(module, row[3] or row[2]):
+            names = row
     norms = [getattr(module, name, None) for name in names]
-    one = norms[3] or norms[2]
-    eps, offset = (one.eps, 1.0) if hasattr(one, "eps") else (one.variance_epsilon, 0.0)  # Gemma's adds 1
-    heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
-    angles = getattr(attention.config, "rope_parameters", None) or {}
-    turned = int(attention.head_dim * angles.get("partial_rotary_factor", 1.0))
-    parts = Parts(
-        attention,
-        (first, attention.o_proj),
-        _weights(norms),
-        eps,
-        offset,
-        _weights(heads),
-        gain=getattr(module, "residual_multiplier", 1.0),
-        cap=getattr(attention, "attn_logit_softcapping", None) or 0.0,
-        rotated=turned if getattr(attention, "use_rope", True) else 0,
-        pairs=type(attention).__name__ in _PAIRS,
-        unscaled=angles.get("original_max_position_embeddings", 0) if angles.get("llama_4_scaling_beta") else 0,
-    )
-    if hasattr(mlp, "experts"):
-        return _of_mixture(parts, mlp)
-    wide, act = _joined(mlp, "gate_up_proj", "gate_proj"), getattr(mlp, "act_fn", None) or mlp.activation_fn
+    last = norms[3] or norms[2]
+    eps, offset = (last.eps, 1.0) if hasattr(last, "eps") else (last.variance_epsilon, 0.0)  # Gemma's adds 1
+    mixing = _describe_attention if getattr(module, "self_attn", None) is not None else _describe_mixer
+    parts = mixing(module, _weights(norms), eps, offset)
+    if parts is None or parts.products[0] is None:
+        return None
+    parts = parts._replace(gain=getattr(module, "residual_multiplier", 1.0))
+    if hasattr(getattr(module, "mlp", None), "experts"):
+        return _of_mixture(parts, module.mlp)
+    if getattr(module, "block_sparse_moe", None) is not None:  # beside a shared MLP: Granite's
+        return None
+    wide, down, act = _feed_forward(module)
     if wide is None or type(act) not in (*_SILU, *_GELU):
         return None
-    return parts._replace(products=(*parts.products, wide, mlp.down_proj), gelu=type(act) in _GELU)
+    return parts._replace(products=(*parts.products, wide, down), gelu=type(act) in _GELU)
+
+
+def _describe_attention(module: nn.Module, norms: list[torch.Tensor | None], eps: float, offset: float) -> Parts:
+    """The parts of attention; the first product is None where it is not fused."""
+    attention = module.self_attn
+    names = ("q_layernorm", "k_layernorm") if hasattr(attention, "q_layernorm") else ("q_norm", "k_norm")
+    output = attention.o_proj if hasattr(attention, "o_proj") else attention.out_proj
+    angles = getattr(attention.config, "rope_parameters", None) or {}
+    turned = int(attention.head_dim * angles.get("partial_rotary_factor", 1.0))
+    turns = getattr(attention, "use_rope", True)
+    turns = turns and getattr(attention.config, "position_embedding_type", "rope") == "rope"
+    return Parts(
+        attention,
+        (_joined(attention, "qkv_proj", "q_proj"), output),
+        norms,
+        eps,
+        offset,
+        _weights([getattr(attention, name, None) for name in names]),
+        cap=getattr(attention, "attn_logit_softcapping", None) or 0.0,
+        rotated=turned if turns else 0,
+        pairs=type(attention).__name__ in _PAIRS,
+        unscaled=angles.get("original_max_position_embeddings", 0) if angles.get("llama_4_scaling_beta") else 0,
+        opened=type(attention).__name__ in _GATED_QUERIES,
+    )
+
+
+def _describe_mixer(module: nn.Module, norms: list[torch.Tensor | None], eps: float, offset: float) -> Parts | None:
+    """The parts of what stands in the place of attention; None where no kernel computes it."""
+    if hasattr(module, "conv"):
+        mixer = module.conv
+        products, conv, more = (mixer.in_proj, mixer.out_proj), mixer.conv, (None, None, None)
+        sizes = Mixer(CONVOLUTION, conv.in_channels)
+    elif hasattr(module, "linear_attn"):
+        mixer = module.linear_attn
+        products, conv = (getattr(mixer.in_proj_qkv, "whole", None), mixer.out_proj), mixer.conv1d
+        more = mixer.A_log, mixer.dt_bias, mixer.norm.weight
+        heads = mixer.num_k_heads, mixer.num_v_heads, mixer.head_k_dim, mixer.head_v_dim
+        sizes = Mixer(DELTA_RULE, conv.in_channels, *heads)
+    else:
+        mixer = module.mamba
+        products, conv = (mixer.in_proj, mixer.out_proj), mixer.conv1d
+        more = mixer.A_log, mixer.dt_bias, mixer.D
+        sizes = Mixer(
+            STATE_SPACE, conv.in_channels, mixer.n_groups, mixer.num_heads, mixer.ssm_state_size, mixer.head_dim
+        )
+    if getattr(mixer, "activation", "silu") != "silu":
+        return None
+    return Parts(
+        mixer,
+        products,
+        norms,
+        eps,
+        offset,
+        [None, None],
+        mixer=sizes,
+        tensors=(conv.weight.squeeze(1), conv.bias, *more),
+        between=mixer.norm.weight if sizes.kind == STATE_SPACE else None,
+    )
+
+
+def _feed_forward(module: nn.Module) -> tuple[nn.Module | None, nn.Module, nn.Module]:
+    """Of a layer's MLP gate and up as one, None where they are not fused; down; and the activation."""
+    if hasattr(module, "feed_forward"):
+        mlp = module.feed_forward
+        return getattr(mlp.w1, "whole", None), mlp.w2, nn.SiLU()
+    if hasattr(module, "shared_mlp"):
+        mlp = module.shared_mlp
+        return mlp.input_linear, mlp.output_linear, mlp.activation
+    mlp = module.mlp
+    act = getattr(mlp, "act_fn", None) or mlp.activation_fn
+    return _joined(mlp, "gate_up_proj", "gate_proj"), mlp.down_proj, act
 
 
 def _joined(module: nn.Module, name: str, first: str) -> nn.Module | None:
@@ -148,7 +239,7 @@ def _of_mixture(parts: Parts, mlp: nn.Module) -> Parts | None:
     """A layer with these parts and a mixture of experts; None for a router, or a shared expert, that no kernel has."""
     router = mlp.router if hasattr(mlp, "router") else mlp.gate
     shared = getattr(mlp, "shared_experts", None) or getattr(mlp, "shared_expert", None)
-    if routing_of(router) is None or getattr(parts.attention.config, "clip_qkv", None):
+    if routing_of(router) is None or getattr(getattr(parts.attention, "config", None), "clip_qkv", None):
         return None
     if shared is not None:
         if not hasattr(shared.gate_proj, "whole") or type(shared.act_fn) not in _SILU:

@@ -278,11 +278,13 @@ def tokendyno_router(
     UNIT: tl.constexpr,
     BIAS: tl.constexpr,
     EXTRA: tl.constexpr,
+    OFFSET: tl.constexpr,
     EARLY: tl.constexpr,
 ):
     """logits (T, E) = norm(x) (T, K) @ w (E, K).T + bias, a program each; one more for each token hands on norm(x).
 
-    EXTRA  logits are (T, E + 1), the last of them of the row `extra`
+    EXTRA   logits are (T, E + 1), the last of them of the row `extra`
+    OFFSET  is added to the weights of the norm
     """
     row, token = tl.program_id(0), tl.program_id(1)
     x += token * K
@@ -297,7 +299,7 @@ def tokendyno_router(
         if EXTRA:
             line = tl.where(row < E, line, extra)
         weights = tl.load(line + column, mask=here, other=0.0).to(tl.float32)
-        weights *= tl.load(norm + column, mask=here, other=0.0).to(tl.float32)
+        weights *= tl.load(norm + column, mask=here, other=0.0).to(tl.float32) + OFFSET
         constant = 0.0
         if BIAS:
             constant = tl.load(bias + row, mask=row < E, other=0.0).to(tl.float32)
@@ -308,7 +310,7 @@ def tokendyno_router(
         tl.store(logits + row, tl.sum(plain * weights, 0) * shrink + constant)
     else:
         eight = tl.arange(0, BK // 8)[:, None] * 8 + tl.arange(0, 8)[None, :]
-        learned = tl.load(norm + eight, mask=eight < K, other=0.0).to(tl.float32)
+        learned = tl.load(norm + eight, mask=eight < K, other=0.0).to(tl.float32) + OFFSET
         if EARLY:
             gdc_wait()
         vector = tl.load(x + eight, mask=eight < K, other=0.0).to(tl.float32)
@@ -534,9 +536,11 @@ def router(
     bias: torch.Tensor | None,
     per: int,
     extra: torch.Tensor | None = None,
+    offset: float = 0.0,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """x (K,), weight (E, K) -> logits (E,) float32, and norm(x) as (codes, unit). Of x (T, K),
-    logits (T, E), and norm(x) twice, as it is. extra: (1, K), a shared expert's gate, whose logit is the last."""
+    logits (T, E), and norm(x) twice, as it is. extra: (1, K), a shared expert's gate, whose logit is the last; offset:
+    of the norm's weights."""
     experts, columns = weight.shape
     tokens, early = x.shape[0] if x.ndim > 1 else 1, can_be_early()
     rows = experts + (extra is not None)
@@ -563,6 +567,7 @@ def router(
         UNIT=BLOCK,
         BIAS=bias is not None,
         EXTRA=extra is not None,
+        OFFSET=offset,
         EARLY=early,
         launch_pdl=early,
         num_warps=8,

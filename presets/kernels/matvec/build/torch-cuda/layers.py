@@ -1,7 +1,5 @@
 """Layers with a fast path for a single token. Several tokens, or anything unusual, take the model's own code."""
 
-import functools
-
 import torch
 from torch import nn
 
@@ -71,7 +69,7 @@ class DecoderLayer(nn.Module):
     six in mixtures, and seven where what is added is normalized, as in Olmo 3, GLM-4 and Gemma 3 (six where the next
     product does it).
 
-    It attends to the filled slots of the custom decode loop's static cache.
+    It attends to the filled slots of the custom decode loop's static cache, or updates the states in it.
     """
 
     can_torch_compile = True
@@ -87,22 +85,12 @@ class DecoderLayer(nn.Module):
         position_embeddings=None,
         **kwargs,
     ):
-        own = functools.partial(
-            type(self).forward,
-            self,
-            hidden_states,
-            attention_mask=attention_mask,
-            position_ids=position_ids,
-            past_key_values=past_key_values,
-            use_cache=use_cache,
-            position_embeddings=position_embeddings,
-            **kwargs,
-        )
-        return _computed(self, own, hidden_states, past_key_values, position_embeddings)
+        kwargs |= {"attention_mask": attention_mask, "position_ids": position_ids, "use_cache": use_cache}
+        return _computed(self, hidden_states, past_key_values, position_embeddings, kwargs)
 
 
 class DecoderLayerWithAnglesFirst(nn.Module):
-    """The same for Gemma 2 and 3 and Mixtral, whose layers take the angles as second argument."""
+    """The same for Gemma 2 and 3, LFM2, Mixtral and Qwen3.5, whose layers take the angles as second argument."""
 
     can_torch_compile = True
     has_backward = False
@@ -116,17 +104,27 @@ class DecoderLayerWithAnglesFirst(nn.Module):
         past_key_values=None,
         **kwargs,
     ):
-        own = functools.partial(
-            type(self).forward,
-            self,
-            hidden_states,
-            position_embeddings=position_embeddings,
-            attention_mask=attention_mask,
-            position_ids=position_ids,
-            past_key_values=past_key_values,
-            **kwargs,
-        )
-        return _computed(self, own, hidden_states, past_key_values, position_embeddings)
+        kwargs |= {"attention_mask": attention_mask, "position_ids": position_ids}
+        return _computed(self, hidden_states, past_key_values, position_embeddings, kwargs)
+
+
+class DecoderLayerWithoutPositions(nn.Module):
+    """The same for Granite's hybrids, whose layers get no positions, and angles where they rotate at all."""
+
+    can_torch_compile = True
+    has_backward = False
+
+    def forward(
+        self,
+        hidden_states,
+        attention_mask=None,
+        past_key_values=None,
+        use_cache=False,
+        position_embeddings=None,
+        **kwargs,
+    ):
+        kwargs |= {"attention_mask": attention_mask, "use_cache": use_cache}
+        return _computed(self, hidden_states, past_key_values, position_embeddings, kwargs)
 
 
 class DecoderLayerOfGPT2(nn.Module):
@@ -145,24 +143,22 @@ class DecoderLayerOfGPT2(nn.Module):
         use_cache=False,
         **kwargs,
     ):
-        own = functools.partial(
-            type(self).forward,
-            self,
-            hidden_states,
-            past_key_values,
-            attention_mask,
-            encoder_hidden_states,
-            encoder_attention_mask=encoder_attention_mask,
-            use_cache=use_cache,
-            **kwargs,
-        )
-        return _computed(self, own, hidden_states, past_key_values, ())
+        kwargs |= {"attention_mask": attention_mask, "encoder_hidden_states": encoder_hidden_states}
+        kwargs |= {"encoder_attention_mask": encoder_attention_mask, "use_cache": use_cache}
+        return _computed(self, hidden_states, past_key_values, None, kwargs)
 
 
-def _computed(module, own, hidden, cache, angles):
-    """By the kernels where they fit, else by the model's own code."""
+def _computed(module, hidden, cache, angles, more):
+    """By the kernels where they fit, else by the model's own code. angles: None where none are given; more: what else
+    the model's own code takes."""
+    if angles is not None:
+        more["position_embeddings"] = angles
+
+    def own():
+        return type(module).forward(module, hidden, past_key_values=cache, **more)
+
     if decoder_layer.fits(module, hidden, cache):
-        return decoder_layer.layer(module, hidden, cache, own, *angles)
+        return decoder_layer.layer(module, hidden, cache, own, *(angles or ()))
     return own()
 
 
