@@ -14,6 +14,7 @@ import msgspec
 
 from tokendyno.backend.config import Request
 from tokendyno.backend.messages import Scored
+from tokendyno.backend.models import is_random
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.quality.texts import Quality, shipped_texts
 from tokendyno.backend.runs.records import Created, OfRun
@@ -167,7 +168,7 @@ def gate_of(run: Snapshot, find: FindReading | None) -> Gate | None:
     same_text = texts is not None and texts.tokens_equal_until is None
     if a == b or (same_text and not format_axes(a, b)):
         return Gate("settled")
-    random = run.request.model.startswith("random:")
+    random = is_random(run.request.model)
     reading = PairReading(run.created, whole_reading(run), False)
     if reading.whole is None and find is not None:
         reading = find(run.created) or reading

@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from tokendyno.backend.config import MOST_PAIRS, UNTIL_S
+from tokendyno.backend.models import is_random
 from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import variation
@@ -111,7 +112,7 @@ def _of_requests(run: Snapshot, pair: Pair, comparison: Comparison) -> Card:
     a, b = run.batch_summaries.values()
     gate = None
     if format_axes(*(run.planned(name).planned for name in run.arms)):
-        gate = Gate("random" if run.request.model.startswith("random:") else "unread")
+        gate = Gate("random" if is_random(run.request.model) else "unread")
     gained, differences, same = "", pair.differences, run.same_tokens()
     if comparison.outcome in ("a_faster", "b_faster") and a.useful_tokens_s and b.useful_tokens_s:
         more = b.useful_tokens_s - a.useful_tokens_s

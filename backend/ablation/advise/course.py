@@ -52,7 +52,7 @@ class Advice:
         self._bench, self._journal, self._texts, self._trial = bench, journal, texts, trial
         self._lock, self._running = threading.RLock(), False  # a page looks while its thread goes on
         builder = Builder(bench, self.question)
-        reads = not question.model.startswith("random:") and builder.facts.kind == "decoder"
+        reads = not builder.facts.random and builder.facts.kind == "decoder"
         self.steps = Steps(builder, journal, question.wish, question.limits, reads, recorded_pairs(builder, bench.runs))
 
     def perform(self, budget_s: float, follow: Follow, visitor: Visitor = LOCAL_USER) -> None:
