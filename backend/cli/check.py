@@ -77,7 +77,7 @@ def check_blocks(checked: Checked, document: CheckDocument, everything: bool) ->
     table: list[Line] = [Table([Column("axis"), Column("requested"), Column("planned")], rows)] if rows else []
     hidden = len(checked.requested) - len(rows)
     if hidden:
-        table.append(Styled(f"{hidden} more axes are at their defaults; --all shows them.", "dim"))
+        table.append(Styled(f"{hidden} more at default; --all shows all axes.", "dim"))
     blocks: list[Block] = [head, table, [Styled(line, "dim") for line in arguments_of(checked).lines()]]
     for verdict in checked.verdicts:
         fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())

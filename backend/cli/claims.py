@@ -29,6 +29,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors.checkpoint import written
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.units import plural
 
 
 def claims(options: argparse.Namespace) -> int:
@@ -65,7 +66,7 @@ def _run(
         except KeyboardInterrupt:
             stopped = True
             kept = " Their results are kept." if options.keep and measured else ""
-            say(f"stopped after {len(measured)} of {len(tests)} tests.{kept}")
+            say(f"stopped after {len(measured)} of {plural(len(tests), 'test')}.{kept}")
     before = {name: result for name, results in stored.items() for result in results if result.on == here}
     for name, result in measured.items():
         stored[name] = [*(other for other in stored.get(name, ()) if other.on != here), result]
@@ -167,7 +168,7 @@ def _tests_here(known: Claims, wanted: Sequence[Claim], machine: Machine) -> lis
         else:
             say(f"left out: {test.name} needs {test.gpus} GPUs, and this machine has {len(machine.gpus)}.")
     if not tests:
-        has = f"{len(machine.gpus) or 'no'} GPU{'s' * (len(machine.gpus) > 1)}"
+        has = plural(len(machine.gpus), "GPU") if machine.gpus else "no GPU"
         raise InputError(f"No test of these claims runs on this machine, which has {has}.")
     return tests
 

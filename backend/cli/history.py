@@ -174,7 +174,7 @@ def _page_blocks(page: RunList) -> list[Block]:
     if not page.kept:
         return [["No run is kept yet. `tokendyno compare` makes one, and so does Run on the page."]]
     if not page.total:
-        return [[f"None of {page.kept:,} runs matches. Leave a filter out."]]
+        return [[f"No run of {page.kept:,} matches. Leave a filter out."]]
     if not page.rows:
         return [[f"{plural(page.total, 'run')}, and none on page {page.page + 1:,}."]]
     rows = [

@@ -28,6 +28,7 @@ from tokendyno.backend.executors.trial_process import Done, TrialTask
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import resolve
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.units import plural
 
 MAX_ROUNDS = 50
 
@@ -134,7 +135,7 @@ def measured(bench: Bench, options: argparse.Namespace, course: Course, together
         _carry_out(bench, options, tasks, journal, together)
     except (Stopped, KeyboardInterrupt):
         count = len(journal.trials)
-        say(f"stopped after {count} trial{'s' * (count != 1)}. {_how_to_go_on(options)}")
+        say(f"stopped after {plural(count, 'trial')}. {_how_to_go_on(options)}")
         return Ended(STOPPED)
     except InputError as error:
         code, sentence = BAD_INPUT, str(error)

@@ -13,6 +13,7 @@ from tokendyno.backend.models import RANDOM
 from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.row import ArmText
 from tokendyno.backend.runs.store import Store
+from tokendyno.backend.units import plural
 
 MAX_OF_MODEL = 500
 
@@ -120,7 +121,7 @@ class Listing:
         )
 
         def group(row: Row, count: int) -> Row:
-            return msgspec.structs.replace(row, trials=count, work=f"{count} trial{'s' * (count != 1)}", line="")
+            return msgspec.structs.replace(row, trials=count, work=plural(count, "trial"), line="")
 
         # no count where control characters of an imported run's id are not in what is shown of it
         return [group(row, counts[row.trial]) if row.trial in counts else row for row in rows]

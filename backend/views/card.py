@@ -12,7 +12,7 @@ from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import variation
 from tokendyno.backend.runs.summary import NOISY_CV, Comparison
 from tokendyno.backend.runs.texts import format_axes
-from tokendyno.backend.units import bytes_text, seconds_text, three, times
+from tokendyno.backend.units import bytes_text, plural, seconds_text, three, times
 from tokendyno.backend.views.comparison import (
     TIMES_FROM,
     USEFUL,
@@ -233,7 +233,7 @@ def _confidence(run: Snapshot, comparison: Comparison) -> str:
     ratio, low, high = comparison.ratio, comparison.low, comparison.high
     if low is None or high is None:
         return "One pair has no interval yet." if not run.ended else "One pair of runs has no interval."
-    pairs = f"{comparison.pairs} pair{'s' * (comparison.pairs != 1)}"
+    pairs = plural(comparison.pairs, "pair")
     disturbance = next((mark.text for arm in run.arms.values() for _, mark in arm.interference), "")
     if disturbance:
         weakest = f"Meanwhile: {disturbance}."

@@ -9,7 +9,7 @@ from tokendyno.backend.messages import Loaded, PhaseName, RankMemory
 from tokendyno.backend.runs.records import PrefillBound, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import MIN_ENERGY_S, NOISY_CV, Summary
-from tokendyno.backend.units import bytes_text, three
+from tokendyno.backend.units import bytes_text, plural, three
 from tokendyno.backend.views.phases import PHASE_TITLES
 from tokendyno.backend.views.tiles import (
     Figure,
@@ -223,7 +223,7 @@ def prompt_pass_rows(prompt: PromptPass | None, bound: PrefillBound | None) -> l
     """One row, with the share of the time that the hardware needs at least, where that is known."""
     if prompt is None:
         return []
-    notes = [f"{prompt.tokens:,} tokens", f"{three(prompt.tokens_per_s)} tok/s"]
+    notes = [plural(prompt.tokens, "token"), f"{three(prompt.tokens_per_s)} tok/s"]
     if prompt.passes > 1:
         notes.insert(0, f"mean of {prompt.passes} passes")
     if bound is not None:

@@ -10,7 +10,7 @@ from tokendyno.backend.models import is_random
 from tokendyno.backend.quality.texts import text_presets
 from tokendyno.backend.runs.quality import Gate, ReadingDifference, TextReading, finer_arm, readings, whole_reading
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.units import three
+from tokendyno.backend.units import plural, three
 
 Cost = Literal["none", "rounding", "small", "large"]
 
@@ -121,7 +121,8 @@ def quality_view(run: Snapshot, compared: str) -> QualityView | None:
         for text, reading in zip_longest(quality.texts, readings(run))
     ]
     rows.append(reading_row("All texts", whole_reading(run)))
-    read = ", ".join(f"{name} {len(arm.scores)} of {len(quality.texts)} texts" for name, arm in run.arms.items())
+    texts = plural(len(quality.texts), "text")
+    read = ", ".join(f"{name} {len(arm.scores)} of {texts}" for name, arm in run.arms.items())
     return QualityView(rows, "" if run.ended else f"Read so far: {read}", compared)
 
 

@@ -90,7 +90,7 @@ def test_runs_are_listed_found_and_written(file: Path, capsys: pytest.CaptureFix
     out, _ = output(capsys, "--limit", "2")
     assert "Runs 1 to 2 of 3; --page 2 shows the next." in out
     assert output(capsys, "--page", "9")[0] == "3 runs, and none on page 9.\n"
-    assert output(capsys, "--words", "nowhere")[0] == "None of 3 runs matches. Leave a filter out.\n"
+    assert output(capsys, "--words", "nowhere")[0] == "No run of 3 matches. Leave a filter out.\n"
     document = json.loads(output(capsys, "--model", "pocket", "--json", "-")[0])
     assert (document["kind"], document["schema"], document["total"], document["kept"]) == ("history", 3, 3, 3)
 
