@@ -10,7 +10,7 @@ from tokendyno.backend.ablation.journal import Heading
 from tokendyno.backend.ablation.kinds import Sweep
 from tokendyno.backend.ablation.sweep import MAX_POINTS, SIZES, PointResult, SweepDocument, require_readings, traffic_of
 from tokendyno.backend.ablation.sweep_view import sweep_table
-from tokendyno.backend.cli.files import check_distinct, check_writable, give, write_text
+from tokendyno.backend.cli.files import give, write_text
 from tokendyno.backend.cli.options import Add, add_arm, workload
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
 from tokendyno.backend.cli.trials import (
@@ -33,9 +33,7 @@ PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
 
 def sweep(options: argparse.Namespace) -> int:
     """Run every point once a round, and show each with its interval."""
-    check_options(options)
-    check_writable(options.csv, "--csv")
-    check_distinct({"--json": options.json, "--csv": options.csv, "--journal": options.journal})
+    check_options(options, options.csv)
     document, ended = swept(options)
     give(options, sweep_blocks(document), document)
     if options.csv:

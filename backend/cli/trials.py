@@ -77,11 +77,12 @@ def command_id() -> str:
     return f"{COMMAND}{secrets.token_hex(8)}"
 
 
-def check_options(options: argparse.Namespace) -> None:
-    """InputError where the document cannot be written, there is no models folder, or nobody would wait for so many
-    rounds."""
+def check_options(options: argparse.Namespace, csv: str | None = None) -> None:
+    """InputError where the document or the CSV file cannot be written, there is no models folder, or nobody would wait
+    for so many rounds."""
     check_writable(options.json)
-    check_distinct({"--json": options.json, "--journal": options.journal})
+    check_writable(csv, "--csv")
+    check_distinct({"--json": options.json, "--csv": csv, "--journal": options.journal})
     check_folder(options.models_dir)
     if not 1 <= options.rounds <= MAX_ROUNDS:
         raise InputError(f"--rounds is {options.rounds}; it must be from 1 to {MAX_ROUNDS}.")
