@@ -15,7 +15,7 @@ from tokendyno.backend.claims.samples import doubts, joined, samples
 from tokendyno.backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
 from tokendyno.backend.cli.batch import batch_of
 from tokendyno.backend.cli.commands import bench_of, comparison_of, run_of, submitted
-from tokendyno.backend.cli.files import check_writable, give
+from tokendyno.backend.cli.files import check_writable, give, typed_path
 from tokendyno.backend.cli.main import FAILED, OK, STOPPED
 from tokendyno.backend.cli.options import Add, add_models_dir
 from tokendyno.backend.cli.parser import make_parser
@@ -267,7 +267,7 @@ def add_commands(add: Add) -> None:
     sub.add_argument("--run", action="store_true", help="measure on this machine; exit code 3 where a result drifted")
     sub.add_argument("--keep", action="store_true", help="with --run: write what was measured in the place of the old")
     sub.add_argument(
-        "--results", type=Path, metavar="FOLDER", help="where results are kept (default: those of tokendyno)"
+        "--results", type=typed_path, metavar="FOLDER", help="where results are kept (default: those of tokendyno)"
     )
     add_models_dir(sub)
     add_history_option(sub)

@@ -86,9 +86,8 @@ def fit_document(table: Fit, run: Measured | None) -> dict[str, Any]:
 
 def _measured(table: Fit, history: Path) -> Measured | None:
     """The run that measured what fits: of this history, if there is one, or a shipped one."""
-    path = history.expanduser()
     try:
-        with contextlib.closing(Store(path if path.exists() else None)) as store:
+        with contextlib.closing(Store(history if history.exists() else None)) as store:
             return measured(table, Listing(store, LIMITS["local"]), LOCAL_USER)
     except InputError as error:
         say(f"note: the history was not looked through for a measured run. {error}")

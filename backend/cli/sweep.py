@@ -3,6 +3,7 @@
 import argparse
 import csv
 import io
+import os
 from dataclasses import replace
 
 from tokendyno.backend.ablation.headline import sweep_headline
@@ -136,5 +137,7 @@ def add_commands(add: Add) -> None:
         help=f"draw many requests, as batch does (default where they are swept: {traffic_presets()[0].name})",
     )
     add_trial_options(sub, "point", "each point's choices with those of the first point")
-    sub.add_argument("--csv", metavar="FILE", help="write the points as CSV; - is standard output")
+    sub.add_argument(
+        "--csv", type=os.path.expanduser, metavar="FILE", help="write the points as CSV; - is standard output"
+    )
     sub.set_defaults(prompt_tokens=PROMPT.prompt_tokens)

@@ -16,7 +16,7 @@ from tokendyno.backend.ablation.places import Place, SideBySide, Unit, gpu_place
 from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, keep, perform, run_of
 from tokendyno.backend.arms.bundles import gave_way
 from tokendyno.backend.cli.commands import bench_of
-from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable
+from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable, typed_path
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import add_workload, written_arms
 from tokendyno.backend.cli.progress import follow, say
@@ -47,7 +47,7 @@ def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) ->
     )
     sub.add_argument(
         "--journal",
-        type=Path,
+        type=typed_path,
         metavar="FILE",
         help="keep each finished trial there; the same command goes on where it was ended, with the same machine and "
         "versions",

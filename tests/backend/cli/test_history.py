@@ -54,6 +54,18 @@ def test_a_history_that_cannot_be_read_is_no_empty_one(file: Path, capsys: pytes
         assert "Update tokendyno, or name another file with --history" in " ".join(printed.err.split())
 
 
+def test_a_home_folder_that_the_shell_left_is_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(file.parent))
+    monkeypatch.chdir(file.parent)
+    history = "--history=~/h.sqlite"
+    assert main(["export", "--run", "aaaa1111", history, "--output=~/run.dyno"]) == 0
+    assert main(["replay", "aaaa1111", history]) == 0
+    assert main(["report", "aaaa1111", history, "--csv=~/run.csv"]) == 0
+    assert main(["import", "run.dyno", "--history=~/other.sqlite"]) == 0
+    names = {path.name for path in file.parent.iterdir()}
+    assert {"run.dyno", "run.csv", "other.sqlite"} <= names and "~" not in names
+
+
 @pytest.mark.parametrize("words", [["history"], ["history", "show", "aaaa1111"], ["replay", "aaaa1111"]])
 def test_a_damaged_history_is_no_empty_one(file: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text("no database " * 500)
