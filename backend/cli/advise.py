@@ -18,12 +18,12 @@ from tokendyno.backend.ablation.journal import Journal
 from tokendyno.backend.ablation.trials import Stopped
 from tokendyno.backend.cli.commands import bench_of
 from tokendyno.backend.cli.files import check_distinct, check_writable, give, typed_path
-from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED
+from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import Add, add_elsewhere, add_workload, passages_of, workload
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.cli.terminal import Block, Column, Line, Styled, Table, Verbatim
-from tokendyno.backend.cli.trials import Ended, add_places, command_id, places_of, trial_task_of, watch
+from tokendyno.backend.cli.trials import Ended, add_places, code_of, command_id, places_of, trial_task_of, watch
 from tokendyno.backend.config import Workload, workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
@@ -99,9 +99,10 @@ def _measured(
             ended = Ended(STOPPED)
             say("stopped." + (f" What was measured is kept in {options.journal}." if options.journal else ""))
         except InputError as error:
+            code = code_of(error)
             if not journal.trials:
-                raise
-            ended = Ended(BAD_INPUT, str(error))
+                raise error if code == BAD_INPUT else CommandFailed(str(error), code) from error
+            ended = Ended(code, str(error))
         return advice.document(budget_s), ended
 
 

@@ -127,6 +127,11 @@ class Ended(NamedTuple):
         return self.code
 
 
+def code_of(error: InputError) -> int:
+    """The exit code of what ended trials early."""
+    return FAILED if isinstance(error, TrialFailed) and not error.bad_input else BAD_INPUT
+
+
 def measured(bench: Bench, options: argparse.Namespace, course: Course, together: bool = False) -> Ended:
     """Carry out what the journal lacks. CommandFailed without a trial. `together`: the trials of a round on one GPU."""
     journal = course.journal = Journal(options.journal, course.heading)
@@ -139,12 +144,10 @@ def measured(bench: Bench, options: argparse.Namespace, course: Course, together
         say(f"stopped after {plural(count, 'trial')}. {_how_to_go_on(options)}")
         return Ended(STOPPED)
     except InputError as error:
-        code, sentence = BAD_INPUT, str(error)
-        if isinstance(error, TrialFailed):
-            code, sentence = BAD_INPUT if error.bad_input else FAILED, f"{error} {_how_to_go_on(options)}"
         if not journal.trials:
-            raise CommandFailed(str(error), code) from error
-        return Ended(code, sentence)
+            raise CommandFailed(str(error), code_of(error)) from error
+        how = f" {_how_to_go_on(options)}" if isinstance(error, TrialFailed) else ""
+        return Ended(code_of(error), f"{error}{how}")
     finally:
         journal.close()
     return Ended(OK)
