@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 
 def plural(count: int, noun: str) -> str:
-    """ "1 run", "2 runs", "1,000 runs"."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    """ "1 run", "2 runs", "1,000 passes"."""
+    ending = "es" if noun.endswith(("s", "ch")) else "s"
+    return f"{count:,} {noun}{'' if count == 1 else ending}"
 
 
 def three(value: float) -> str:

@@ -13,6 +13,7 @@ from tokendyno.backend.claims.declared import Figure, Form, Metric, shipped_clai
 from tokendyno.backend.claims.formula import Bounds, bounds
 from tokendyno.backend.claims.results import Result, machine_name, read_results
 from tokendyno.backend.claims.view import claims_document
+from tokendyno.backend.models import RANDOM, is_random, without
 from tokendyno.backend.optimizations import all_axes, defaults
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.recordings.format import read_recording
@@ -77,7 +78,7 @@ def short(machine: str) -> str:
 def size(model: str, prompt_tokens: int, batch_size: int) -> str:
     """A model with the tokens of its prompt, and how many rows of them there are."""
     rows = f"\u00d7{batch_size}" if batch_size > 1 else ""
-    return model.removeprefix("random:") + (f",{prompt_tokens}{rows}" if prompt_tokens else "")
+    return without(RANDOM, model) + (f",{prompt_tokens}{rows}" if prompt_tokens else "")
 
 
 def share(a: int | None, b: int | None) -> float | None:
@@ -93,7 +94,7 @@ def of_recordings() -> Iterator[Row]:
             continue
         request, (a, b), comparison = run.request, run.arms.values(), run.comparison()
         summaries = [run.summary(name) for name in run.arms]
-        real = a.ids and not request.model.startswith("random:")
+        real = a.ids and not is_random(request.model)
         times = None
         if comparison:
             ends = (comparison.low, comparison.high) if comparison.bounded else (None, None)
@@ -143,7 +144,7 @@ def of_claims() -> Iterator[Row]:
 def quality(samples: Mapping[Metric, Sequence[float]], model: str) -> str:
     """How near the second arm's choice of tokens is; of random weights, whose text is noise, only how near its numbers
     are."""
-    agree = "" if model.startswith("random:") else f"{mean(samples['top1_agreement']):.1%}, "
+    agree = "" if is_random(model) else f"{mean(samples['top1_agreement']):.1%}, "
     return f"{agree}KL {three(mean(samples['kl_nats']))}"
 
 

@@ -8,6 +8,7 @@ import msgspec
 from tokendyno.backend.claims.declared import DOCUMENTS
 from tokendyno.backend.files.toml import read_toml
 from tokendyno.backend.paths import PRESETS
+from tokendyno.backend.units import plural
 from tools.figures import table
 
 FILE = PRESETS / "samples.toml"
@@ -87,7 +88,7 @@ def _outcome(sample: Sample) -> str:
     if sample.warns:
         sentences.append(f"Says: {sample.warns.rstrip('.')}.")
     if sample.graphs is not None:
-        sentences.append(f"Compiles {sample.graphs} graph{'s' * (sample.graphs != 1)}.")
+        sentences.append(f"Compiles {plural(sample.graphs, 'graph')}.")
     return " ".join([*(sentences or ["Runs."]), *([sample.does] if sample.does else [])])
 
 

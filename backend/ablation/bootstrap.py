@@ -5,6 +5,7 @@ intervals.)
 """
 
 import random
+import statistics
 from collections.abc import Callable, Sequence
 
 from tokendyno.backend.runs.statistics import CONFIDENCE
@@ -32,8 +33,7 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
     blocks = [values[at : at + BLOCK] for at in range(0, len(values), BLOCK)]
 
     def draw(rng: random.Random) -> float:
-        chosen = [value for _ in blocks for value in rng.choice(blocks)]
-        return sum(chosen) / len(chosen)
+        return statistics.fmean(value for _ in blocks for value in rng.choice(blocks))
 
     return _interval(draw) if len(blocks) > 1 else None
 

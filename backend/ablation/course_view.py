@@ -4,6 +4,7 @@ import msgspec
 
 from tokendyno.backend.ablation.course import Course, CourseState
 from tokendyno.backend.ablation.journal import Heading
+from tokendyno.backend.models import is_random
 from tokendyno.backend.views.quality import RANDOM_WEIGHTS, TOLERANCES
 
 
@@ -40,7 +41,7 @@ def quality_note(heading: Heading) -> str:
     """What quality means in an ablation or a sweep, "" where no texts are read."""
     if not heading.positions:
         return ""
-    return f"{RANDOM_WEIGHTS}." if heading.model.startswith("random:") else f"Quality costs: {TOLERANCES}."
+    return f"{RANDOM_WEIGHTS}." if is_random(heading.model) else f"Quality costs: {TOLERANCES}."
 
 
 def _sentence(course: Course) -> str:

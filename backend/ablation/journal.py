@@ -15,6 +15,7 @@ from tokendyno.backend import hardware
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import UNDECODABLE, InputError, shown
 from tokendyno.backend.hardware import Machine
+from tokendyno.backend.units import plural
 from tokendyno.backend.views.quality import counts
 
 
@@ -269,7 +270,7 @@ class Journal:
             return _decode(data)
         except UNDECODABLE as error:
             kept = number - 2  # results that come before it
-            or_else = f", or remove what begins there to keep {kept} result{'s' * (kept != 1)}"
+            or_else = f", or remove what begins there to keep {plural(kept, 'result')}"
             raise InputError(
                 f"Line {number} of {self._path} is no line of a journal of this version; the file is left as it is. "
                 f"Name another file{or_else * (kept > 0)}."

@@ -27,6 +27,7 @@ from tokendyno.backend.executors.trial_process import (
     encode,
 )
 from tokendyno.backend.hardware import Gpu, Machine
+from tokendyno.backend.units import plural
 
 
 class PlaceLost(Exception):
@@ -85,7 +86,7 @@ def _seen_as(gpu: Gpu) -> str:
 def gpu_places(wanted: int, machine: Machine) -> Sequence[Place]:
     """That many GPUs. InputError if there are fewer."""
     if wanted < 1 or wanted > len(machine.gpus):
-        have = f"{len(machine.gpus)} GPU{'s' * (len(machine.gpus) != 1)}"
+        have = plural(len(machine.gpus), "GPU")
         raise InputError(f"--side-by-side is {wanted}, and this machine has {have}: each trial needs one of its own.")
     return [GpuPlace(gpu) for gpu in machine.gpus[:wanted]]
 

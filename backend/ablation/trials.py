@@ -16,12 +16,13 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.executors.trial_process import Done
 from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
+from tokendyno.backend.models import is_random
 from tokendyno.backend.optimizations import titles_text
 from tokendyno.backend.quality import Quality
 from tokendyno.backend.runs.quality import finer_arm, whole_reading
 from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.run import Run
-from tokendyno.backend.views.quality import cost_of, is_random
+from tokendyno.backend.views.quality import cost_of
 from tokendyno.backend.views.start import start_of
 
 DOUBTFUL = ("partial", "no_effect", "fallback", "failed")
@@ -166,7 +167,7 @@ def _cost(run: Run, arm: str) -> Cost:
         difference.kl_nats,
         difference.top1_agreement,
         difference.perplexity_ratio,
-        "" if is_random(snapshot) else cost_of(difference),
+        "" if is_random(snapshot.request.model) else cost_of(difference),
         mean_interval(kl_nats),
         finer_arm(snapshot) == "B",
         run.elapsed_s,

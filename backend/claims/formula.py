@@ -1,6 +1,7 @@
 """How figures follow from samples, and a verdict from figures. Nothing else decides a verdict."""
 
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
@@ -83,7 +84,7 @@ def _mean(metric: Metric, values: Sequence[float]) -> Bounds | None:
 
 def _geometric_mean(logs: Sequence[float]) -> Bounds:
     ends = interval(logs)
-    middle = math.exp(math.fsum(logs) / len(logs))
+    middle = math.exp(statistics.fmean(logs))
     return Bounds(middle, *([math.exp(end) for end in ends] if ends else (None, None)))
 
 

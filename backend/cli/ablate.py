@@ -13,6 +13,7 @@ from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
 from tokendyno.backend.cli.trials import add_trial_options, check_options, command_id, measured, trial_arm, trial_bench
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.models import is_random
 from tokendyno.backend.runs.row import choices_text
 from tokendyno.backend.units import bytes_text, seconds_text, three
 from tokendyno.backend.views.quality import RANDOM_WEIGHTS, TOLERANCES, cost_remark
@@ -83,7 +84,7 @@ def ablation_blocks(document: AblationDocument) -> list[Block]:
     if any(step.comparison and step.comparison.pairs == 1 for step in document.steps):
         blocks.append(["One round gives no interval, so nothing is known of the scatter. Use --rounds 3."])
     if any(step.quality for step in document.steps):
-        limits = f"{RANDOM_WEIGHTS}." if document.model.startswith("random:") else f"Quality costs: {TOLERANCES}."
+        limits = f"{RANDOM_WEIGHTS}." if is_random(document.model) else f"Quality costs: {TOLERANCES}."
         blocks.append([limits])
     return blocks
 

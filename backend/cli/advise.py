@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import msgspec
 
@@ -18,13 +17,13 @@ from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Journal
 from tokendyno.backend.ablation.trials import Stopped
 from tokendyno.backend.cli.commands import bench_of
-from tokendyno.backend.cli.files import check_distinct, check_writable, give
-from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED
+from tokendyno.backend.cli.files import check_distinct, check_writable, give, typed_path
+from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import Add, add_elsewhere, add_workload, passages_of, workload
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.cli.terminal import Block, Column, Line, Styled, Table, Verbatim
-from tokendyno.backend.cli.trials import Ended, add_places, command_id, places_of, trial_task_of, watch
+from tokendyno.backend.cli.trials import Ended, add_places, code_of, command_id, places_of, trial_task_of, watch
 from tokendyno.backend.config import Workload, workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
@@ -100,9 +99,10 @@ def _measured(
             ended = Ended(STOPPED)
             say("stopped." + (f" What was measured is kept in {options.journal}." if options.journal else ""))
         except InputError as error:
+            code = code_of(error)
             if not journal.trials:
-                raise
-            ended = Ended(BAD_INPUT, str(error))
+                raise error if code == BAD_INPUT else CommandFailed(str(error), code) from error
+            ended = Ended(code, str(error))
         return advice.document(budget_s), ended
 
 
@@ -166,11 +166,17 @@ def add_commands(add: Add) -> None:
         help="same: no large cost on given texts (default); a number: KL divergence in nats, at most; any",
     )
     sub.add_argument(
-        "--text", type=Path, action="append", metavar="FILE", help="read the quality on this text instead; repeatable"
+        "--text",
+        type=typed_path,
+        action="append",
+        metavar="FILE",
+        help="read the quality on this text instead; repeatable",
     )
     sub.add_argument("--budget", default="10m", metavar="TIME", help="how long it may take (default: 10m)")
-    sub.add_argument("--journal", type=Path, metavar="FILE", help="keep trials there; the same command goes on")
-    sub.add_argument("--requests", type=Path, metavar="FILE", help="requests of a trace, for the most tokens a second")
+    sub.add_argument("--journal", type=typed_path, metavar="FILE", help="keep trials there; the same command goes on")
+    sub.add_argument(
+        "--requests", type=typed_path, metavar="FILE", help="requests of a trace, for the most tokens a second"
+    )
     add_places(sub)
     add_elsewhere(sub)
     add_workload(sub)

@@ -1,11 +1,11 @@
 """`tokendyno batch`: many requests through two arms."""
 
 import argparse
-from pathlib import Path
 
 import msgspec
 
 from tokendyno.backend.cli.commands import perform
+from tokendyno.backend.cli.files import typed_path
 from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, add_pairs, pairs_of, written_arms
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.config import Request, workload_of
@@ -85,7 +85,7 @@ def add_commands(add: Add) -> None:
     sub.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the draw")
     sub.add_argument(
         "--trace",
-        type=Path,
+        type=typed_path,
         metavar="FILE",
         help="JSON Lines instead: max_new_tokens, one of prompt, token_ids or prompt_tokens, and arrival_s",
     )

@@ -1,6 +1,7 @@
 """`tokendyno check` and `export`: an arm without a run, as a verdict or as a script; a run as a file."""
 
 import argparse
+import os
 from pathlib import Path
 
 from tokendyno.backend.arms.arguments import arguments_of
@@ -77,7 +78,7 @@ def check_blocks(checked: Checked, document: CheckDocument, everything: bool) ->
     table: list[Line] = [Table([Column("axis"), Column("requested"), Column("planned")], rows)] if rows else []
     hidden = len(checked.requested) - len(rows)
     if hidden:
-        table.append(Styled(f"{hidden} more axes are at their defaults; --all shows them.", "dim"))
+        table.append(Styled(f"{hidden} more at default; --all shows all axes.", "dim"))
     blocks: list[Block] = [head, table, [Styled(line, "dim") for line in arguments_of(checked).lines()]]
     for verdict in checked.verdicts:
         fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
@@ -103,7 +104,7 @@ def export(options: argparse.Namespace) -> int:
 def _export_run(options: argparse.Namespace) -> int:
     if options.output == "-":
         raise InputError(f"A run is exported to a file: name it, such as -o {options.run[:12]}{ENDING}.")
-    size = write_recording(Path(options.output).expanduser(), find_records(options.run, options.history))
+    size = write_recording(Path(options.output), find_records(options.run, options.history))
     say(f"Wrote {options.output}: {size:,} bytes.")
     return OK
 
@@ -121,7 +122,9 @@ def add_commands(add: Add) -> None:
     details = "A few lines: transformers' own calls where they do all that the arm does, else tokendyno as a library."
     sub = add("export", export, "write an arm as a Python script", details)
     add_arm(sub)
-    sub.add_argument("-o", "--output", default="-", metavar="FILE", help="the script; - is standard output")
+    sub.add_argument(
+        "-o", "--output", default="-", type=os.path.expanduser, metavar="FILE", help="the script; - is standard output"
+    )
     sub.add_argument(
         "--standalone",
         action="store_true",

@@ -15,7 +15,7 @@ from tokendyno.backend.claims.samples import doubts, joined, samples
 from tokendyno.backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
 from tokendyno.backend.cli.batch import batch_of
 from tokendyno.backend.cli.commands import bench_of, comparison_of, run_of, submitted
-from tokendyno.backend.cli.files import check_writable, give
+from tokendyno.backend.cli.files import check_writable, give, typed_path
 from tokendyno.backend.cli.main import FAILED, OK, STOPPED
 from tokendyno.backend.cli.options import Add, add_models_dir
 from tokendyno.backend.cli.parser import make_parser
@@ -29,6 +29,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors.checkpoint import written
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.runs.snapshot import Snapshot
+from tokendyno.backend.units import plural
 
 
 def claims(options: argparse.Namespace) -> int:
@@ -65,7 +66,7 @@ def _run(
         except KeyboardInterrupt:
             stopped = True
             kept = " Their results are kept." if options.keep and measured else ""
-            say(f"stopped after {len(measured)} of {len(tests)} tests.{kept}")
+            say(f"stopped after {len(measured)} of {plural(len(tests), 'test')}.{kept}")
     before = {name: result for name, results in stored.items() for result in results if result.on == here}
     for name, result in measured.items():
         stored[name] = [*(other for other in stored.get(name, ()) if other.on != here), result]
@@ -167,7 +168,7 @@ def _tests_here(known: Claims, wanted: Sequence[Claim], machine: Machine) -> lis
         else:
             say(f"left out: {test.name} needs {test.gpus} GPUs, and this machine has {len(machine.gpus)}.")
     if not tests:
-        has = f"{len(machine.gpus) or 'no'} GPU{'s' * (len(machine.gpus) > 1)}"
+        has = plural(len(machine.gpus), "GPU") if machine.gpus else "no GPU"
         raise InputError(f"No test of these claims runs on this machine, which has {has}.")
     return tests
 
@@ -266,7 +267,7 @@ def add_commands(add: Add) -> None:
     sub.add_argument("--run", action="store_true", help="measure on this machine; exit code 3 where a result drifted")
     sub.add_argument("--keep", action="store_true", help="with --run: write what was measured in the place of the old")
     sub.add_argument(
-        "--results", type=Path, metavar="FOLDER", help="where results are kept (default: those of tokendyno)"
+        "--results", type=typed_path, metavar="FOLDER", help="where results are kept (default: those of tokendyno)"
     )
     add_models_dir(sub)
     add_history_option(sub)

@@ -4,13 +4,12 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from tokendyno.backend.arms.parse import parse_arm
-from tokendyno.backend.cli.files import check_folder, check_writable, give
+from tokendyno.backend.cli.files import check_folder, check_writable, give, typed_path
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import (
     ARM_HELP,
@@ -161,7 +160,7 @@ def add_commands(add: Add) -> None:
     compare_parser.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
     compare_parser.add_argument(
         "--text",
-        type=Path,
+        type=typed_path,
         action="append",
         metavar="FILE",
         help="a UTF-8 text on which quality is compared, in place of those that come with tokendyno; may be repeated",

@@ -22,7 +22,7 @@ from tokendyno.backend.hosting.limits import LIMITS, Limits
 from tokendyno.backend.hosting.limits import rows as limit_rows
 from tokendyno.backend.models import DEFAULT_MODEL, resolve
 from tokendyno.backend.models.files.hub import CachedRepository, cached_repositories
-from tokendyno.backend.units import bytes_text
+from tokendyno.backend.units import bytes_text, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -159,7 +159,7 @@ def _downloads(cached: Sequence[CachedRepository]) -> str:
     for kind in ("model", "kernel"):
         sizes = [repository.bytes for repository in cached if repository.kind == kind]
         if sizes:
-            parts.append(f"{len(sizes)} {kind}{'s' * (len(sizes) > 1)}, {' '.join(bytes_text(sum(sizes)))}")
+            parts.append(f"{plural(len(sizes), kind)}, {' '.join(bytes_text(sum(sizes)))}")
     return "; ".join(parts)
 
 

@@ -16,6 +16,11 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.files.whole import require_writable, write_whole
 
 
+def typed_path(name: str) -> Path:
+    """The path that an option names. The shell leaves ~ as it is in `--history=~/x`."""
+    return Path(os.path.expanduser(name))
+
+
 def read_prompt(path: Path, option: str = "--prompt-file") -> str:
     """The text of a file that `option` named. Reads no more than a prompt may have: it may be an endless device."""
     try:

@@ -26,7 +26,7 @@ from tokendyno.backend.history.measured import Measured, measured
 from tokendyno.backend.history.rows import Listing
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL_USER
-from tokendyno.backend.models import resolve
+from tokendyno.backend.models import RANDOM, resolve, without
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.units import plural
 
@@ -62,8 +62,8 @@ def fit(options: argparse.Namespace) -> int:
     check_writable(options.json)
     check_folder(options.models_dir)
     if options.sharding:
-        name = options.model.removeprefix("random:")
-        split = sharding(resolve(f"random:{name}", options.models_dir), options.sharding)
+        name = without(RANDOM, options.model)
+        split = sharding(resolve(RANDOM + name, options.models_dir), options.sharding)
         document = ShardingDocument(split.facts.model, split.choice, split.rank_bytes, list(split.rows))
         give(options, sharding_blocks(split), document)
         return OK
@@ -86,9 +86,8 @@ def fit_document(table: Fit, run: Measured | None) -> dict[str, Any]:
 
 def _measured(table: Fit, history: Path) -> Measured | None:
     """The run that measured what fits: of this history, if there is one, or a shipped one."""
-    path = history.expanduser()
     try:
-        with contextlib.closing(Store(path if path.exists() else None)) as store:
+        with contextlib.closing(Store(history if history.exists() else None)) as store:
             return measured(table, Listing(store, LIMITS["local"]), LOCAL_USER)
     except InputError as error:
         say(f"note: the history was not looked through for a measured run. {error}")

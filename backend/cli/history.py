@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tokendyno.backend.cli.files import check_writable, give
+from tokendyno.backend.cli.files import check_writable, give, typed_path
 from tokendyno.backend.cli.options import Add
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.run_table import run_blocks
@@ -72,7 +72,7 @@ def history(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[History, RunLog]]:
-    with closing(Store(path.expanduser())) as store:
+    with closing(Store(path)) as store:
         for message in [*store.messages, *filter(None, [store.trouble])]:
             say(f"note: {message}")
         runs = RunLog(store)
@@ -174,7 +174,7 @@ def _page_blocks(page: RunList) -> list[Block]:
     if not page.kept:
         return [["No run is kept yet. `tokendyno compare` makes one, and so does Run on the page."]]
     if not page.total:
-        return [[f"None of {page.kept:,} runs matches. Leave a filter out."]]
+        return [[f"No run of {page.kept:,} matches. Leave a filter out."]]
     if not page.rows:
         return [[f"{plural(page.total, 'run')}, and none on page {page.page + 1:,}."]]
     rows = [
@@ -280,4 +280,4 @@ def add_commands(add: Add) -> None:
     sub.add_argument("--limit", type=int, default=20, metavar="N", help="rows of a page")
     sub.add_argument("--page", type=int, default=1, metavar="N", help="which page")
     sub.add_argument("--all", action="store_true", help="list: all rows; show: every figure")
-    sub.add_argument("--history", type=Path, metavar="FILE", help=HISTORY_HELP)
+    sub.add_argument("--history", type=typed_path, metavar="FILE", help=HISTORY_HELP)

@@ -4,13 +4,12 @@ import argparse
 import dataclasses
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import msgspec
 
 from tokendyno.backend.arms.bundles import written_arm
 from tokendyno.backend.arms.presets import prompts
-from tokendyno.backend.cli.files import read_prompt
+from tokendyno.backend.cli.files import read_prompt, typed_path
 from tokendyno.backend.config import (
     EFFORTS,
     MOST_PAIRS,
@@ -108,7 +107,7 @@ def add_models_dir(sub: argparse.ArgumentParser) -> None:
     """A further folder of models."""
     sub.add_argument(
         "--models-dir",
-        type=Path,
+        type=typed_path,
         default=os.environ.get("TOKENDYNO_MODELS_DIR"),
         metavar="FOLDER",
         help="another folder in which models are looked up by name (TOKENDYNO_MODELS_DIR)",
@@ -120,7 +119,7 @@ def add_workload(sub: argparse.ArgumentParser) -> None:
     add_model(sub)
     prompt = sub.add_argument_group("prompt options")
     prompt.add_argument("--prompt", help="text to continue (default: the first one in presets/prompts.toml)")
-    prompt.add_argument("--prompt-file", type=Path, metavar="FILE", help="read the prompt from a UTF-8 file")
+    prompt.add_argument("--prompt-file", type=typed_path, metavar="FILE", help="read the prompt from a UTF-8 file")
     prompt.add_argument(
         "--prompt-tokens",
         type=int,

@@ -5,9 +5,9 @@ import getpass
 import os
 import sys
 import webbrowser
-from pathlib import Path
 
 from tokendyno import app
+from tokendyno.backend.cli.files import typed_path
 from tokendyno.backend.cli.options import Add
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.errors import InputError
@@ -32,7 +32,7 @@ def _show(address: str) -> None:
 
 def users(options: argparse.Namespace) -> int:
     """List users, add one or change a password, remove one, make a token, or revoke tokens and logins of one."""
-    accounts = Users(Path(options.users).expanduser())
+    accounts = Users(options.users)
     action, name = options.action, options.name or ""
     if action == "list" and name:
         raise InputError("`tokendyno users list` takes no name. Leave it out.")
@@ -76,7 +76,7 @@ def add_commands(add: Add) -> None:
     sub.add_argument("name", nargs="?", metavar="NAME", help="the user")
     sub.add_argument(
         "--users",
-        type=Path,
+        type=typed_path,
         default=os.environ.get("TOKENDYNO_USERS") or default_users(),
         metavar="FILE",
         help="the file of users (TOKENDYNO_USERS)",

@@ -1,6 +1,7 @@
 """The commands of the command line. Each is defined by a module, which is imported once its command is asked for."""
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn, get_args
@@ -98,7 +99,12 @@ def make_parser(command: str = "") -> Parser:
     for module in dict.fromkeys([COMMANDS[command]] if command in COMMANDS else COMMANDS.values()):
         import_module(f".{module}", __package__).add_commands(add)
     for sub in documents:
-        sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
+        sub.add_argument(
+            "--json",
+            type=os.path.expanduser,
+            metavar="FILE",
+            help="write one JSON document; - is standard output, and only that",
+        )
     for sub in colored:
         sub.add_argument(
             "--color",

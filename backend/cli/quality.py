@@ -1,10 +1,9 @@
 """`tokendyno quality`: what arm B costs in quality, on texts that both arms are given."""
 
 import argparse
-from pathlib import Path
 
 from tokendyno.backend.cli.commands import perform
-from tokendyno.backend.cli.files import read_prompt
+from tokendyno.backend.cli.files import read_prompt, typed_path
 from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, written_arms
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.config import Request, reading_of
@@ -39,7 +38,7 @@ def add_commands(add: Add) -> None:
     add_model(sub)
     sub.add_argument(
         "--text",
-        type=Path,
+        type=typed_path,
         action="append",
         metavar="FILE",
         help="a UTF-8 text of your own, beside those that come with tokendyno; may be given several times",

@@ -16,6 +16,7 @@ from tokendyno.backend.recordings.recorded_runs import import_run
 from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.store import Store
+from tokendyno.backend.units import plural
 
 SPEEDS = (0.01, 1000.0)
 
@@ -38,7 +39,7 @@ def _play(run: Run, speed: float, color: Color) -> None:
     """Print each part of each arm's text when it came, `speed` times as fast."""
     show([title(run.snapshot())], color)
     for arm in run.arms.values():
-        rate = f", {len(arm.t_s):,} tokens in {arm.t_s[-1]:.3g} s" if arm.t_s else ""
+        rate = f", {plural(len(arm.t_s), 'token')} in {arm.t_s[-1]:.3g} s" if arm.t_s else ""
         print()
         show([[Styled(f"Arm {arm.name}", "bold", rate)]], color)
         begin_s, printed = time.monotonic(), 0

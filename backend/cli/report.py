@@ -1,6 +1,7 @@
 """`tokendyno report`: a run that is over as a table, HTML, CSV or JSON; an ablation or a sweep as HTML."""
 
 import argparse
+import os
 from pathlib import Path
 
 from tokendyno.backend.ablation.courses import ID
@@ -94,9 +95,21 @@ def add_commands(add: Add) -> None:
         metavar="RUN",
         help=f"{WHAT}; with --html also the journal of an ablation, a sweep or advice, or its id on the page",
     )
-    sub.add_argument("--html", metavar="FILE", help="one file that opens offline: charts, figures, ledger, scripts")
-    sub.add_argument("--csv", metavar="FILE", help="a line for each token of the first run, and each sample of memory")
-    sub.add_argument("--code", metavar="FILE", help="the code that torch.compile generated for each graph")
+    sub.add_argument(
+        "--html",
+        type=os.path.expanduser,
+        metavar="FILE",
+        help="one file that opens offline: charts, figures, ledger, scripts",
+    )
+    sub.add_argument(
+        "--csv",
+        type=os.path.expanduser,
+        metavar="FILE",
+        help="a line for each token of the first run, and each sample of memory",
+    )
+    sub.add_argument(
+        "--code", type=os.path.expanduser, metavar="FILE", help="the code that torch.compile generated for each graph"
+    )
     add_all(sub)
     add_history(sub)
     add_models_dir(sub)

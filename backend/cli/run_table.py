@@ -13,7 +13,7 @@ from tokendyno.backend.runs.records import Created
 from tokendyno.backend.runs.row import choices_text
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.units import seconds_text
+from tokendyno.backend.units import plural, seconds_text
 from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.comparison import Difference, differences
 from tokendyno.backend.views.details import detail_rows
@@ -138,7 +138,7 @@ def _text(text: str, everything: bool) -> list[Line]:
     """A text: whole, or its beginning and how much more there is."""
     if everything or len(text) <= MAX_TEXT:
         return [text]
-    return [text[:MAX_TEXT], Styled(f"({len(text) - MAX_TEXT:,} more characters; --all shows them)", "dim")]
+    return [text[:MAX_TEXT], Styled(f"({plural(len(text) - MAX_TEXT, 'more character')}; --all shows them)", "dim")]
 
 
 def _remarks(run: Snapshot) -> Block:
@@ -153,7 +153,7 @@ def _remarks(run: Snapshot) -> Block:
             f"Arm {name}, {step} {mark.token}: {without_controls(mark.text)}" for mark in marks[:_MAX_ANNOTATIONS]
         ]
         if len(marks) > _MAX_ANNOTATIONS:
-            lines.append(f"Arm {name}: {len(marks) - _MAX_ANNOTATIONS} more annotations in the JSON document")
+            lines.append(f"Arm {name}: {plural(len(marks) - _MAX_ANNOTATIONS, 'more annotation')} in the JSON document")
     return lines
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from tokendyno.backend.cli.files import typed_path
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.paths import default_history
@@ -23,13 +24,13 @@ HISTORY_HELP = "the history of runs (TOKENDYNO_HISTORY; default: that of the pag
 
 def add_history(sub: argparse.ArgumentParser) -> None:
     """The option that names a history."""
-    sub.add_argument("--history", type=Path, default=default_file(), metavar="FILE", help=HISTORY_HELP)
+    sub.add_argument("--history", type=typed_path, default=default_file(), metavar="FILE", help=HISTORY_HELP)
 
 
 def add_history_option(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
     """The options of a command that runs something. `hidden`: the help does not list them."""
     group = sub.add_mutually_exclusive_group()
-    group.add_argument("--history", type=Path, metavar="FILE", help=argparse.SUPPRESS if hidden else HISTORY_HELP)
+    group.add_argument("--history", type=typed_path, metavar="FILE", help=argparse.SUPPRESS if hidden else HISTORY_HELP)
     group.add_argument("--no-history", action="store_true", help=argparse.SUPPRESS if hidden else "do not keep the run")
 
 
@@ -44,7 +45,7 @@ def history_of(options: argparse.Namespace) -> Path | None:
     if options.no_history:
         return None
     if options.history is not None:
-        return Path(options.history).expanduser()
+        return Path(options.history)
     path = default_file()
     try:
         check_path(path)

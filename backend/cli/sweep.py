@@ -3,6 +3,7 @@
 import argparse
 import csv
 import io
+import os
 from dataclasses import replace
 
 from tokendyno.backend.ablation.headline import sweep_headline
@@ -10,7 +11,7 @@ from tokendyno.backend.ablation.journal import Heading
 from tokendyno.backend.ablation.kinds import Sweep
 from tokendyno.backend.ablation.sweep import MAX_POINTS, SIZES, PointResult, SweepDocument, require_readings, traffic_of
 from tokendyno.backend.ablation.sweep_view import sweep_table
-from tokendyno.backend.cli.files import check_distinct, check_writable, give, write_text
+from tokendyno.backend.cli.files import give, write_text
 from tokendyno.backend.cli.options import Add, add_arm, workload
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
 from tokendyno.backend.cli.trials import (
@@ -33,9 +34,7 @@ PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
 
 def sweep(options: argparse.Namespace) -> int:
     """Run every point once a round, and show each with its interval."""
-    check_options(options)
-    check_writable(options.csv, "--csv")
-    check_distinct({"--json": options.json, "--csv": options.csv, "--journal": options.journal})
+    check_options(options, options.csv)
     document, ended = swept(options)
     give(options, sweep_blocks(document), document)
     if options.csv:
@@ -138,5 +137,7 @@ def add_commands(add: Add) -> None:
         help=f"draw many requests, as batch does (default where they are swept: {traffic_presets()[0].name})",
     )
     add_trial_options(sub, "point", "each point's choices with those of the first point")
-    sub.add_argument("--csv", metavar="FILE", help="write the points as CSV; - is standard output")
+    sub.add_argument(
+        "--csv", type=os.path.expanduser, metavar="FILE", help="write the points as CSV; - is standard output"
+    )
     sub.set_defaults(prompt_tokens=PROMPT.prompt_tokens)

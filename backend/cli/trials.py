@@ -16,7 +16,7 @@ from tokendyno.backend.ablation.places import Place, SideBySide, Unit, gpu_place
 from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, keep, perform, run_of
 from tokendyno.backend.arms.bundles import gave_way
 from tokendyno.backend.cli.commands import bench_of
-from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable
+from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable, typed_path
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import add_workload, written_arms
 from tokendyno.backend.cli.progress import follow, say
@@ -28,6 +28,7 @@ from tokendyno.backend.executors.trial_process import Done, TrialTask
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import resolve
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.units import plural
 
 MAX_ROUNDS = 50
 
@@ -46,7 +47,7 @@ def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) ->
     )
     sub.add_argument(
         "--journal",
-        type=Path,
+        type=typed_path,
         metavar="FILE",
         help="keep each finished trial there; the same command goes on where it was ended, with the same machine and "
         "versions",
@@ -76,11 +77,12 @@ def command_id() -> str:
     return f"{COMMAND}{secrets.token_hex(8)}"
 
 
-def check_options(options: argparse.Namespace) -> None:
-    """InputError where the document cannot be written, there is no models folder, or nobody would wait for so many
-    rounds."""
+def check_options(options: argparse.Namespace, csv: str | None = None) -> None:
+    """InputError where the document or the CSV file cannot be written, there is no models folder, or nobody would wait
+    for so many rounds."""
     check_writable(options.json)
-    check_distinct({"--json": options.json, "--journal": options.journal})
+    check_writable(csv, "--csv")
+    check_distinct({"--json": options.json, "--csv": csv, "--journal": options.journal})
     check_folder(options.models_dir)
     if not 1 <= options.rounds <= MAX_ROUNDS:
         raise InputError(f"--rounds is {options.rounds}; it must be from 1 to {MAX_ROUNDS}.")
@@ -125,6 +127,11 @@ class Ended(NamedTuple):
         return self.code
 
 
+def code_of(error: InputError) -> int:
+    """The exit code of what ended trials early."""
+    return FAILED if isinstance(error, TrialFailed) and not error.bad_input else BAD_INPUT
+
+
 def measured(bench: Bench, options: argparse.Namespace, course: Course, together: bool = False) -> Ended:
     """Carry out what the journal lacks. CommandFailed without a trial. `together`: the trials of a round on one GPU."""
     journal = course.journal = Journal(options.journal, course.heading)
@@ -134,15 +141,13 @@ def measured(bench: Bench, options: argparse.Namespace, course: Course, together
         _carry_out(bench, options, tasks, journal, together)
     except (Stopped, KeyboardInterrupt):
         count = len(journal.trials)
-        say(f"stopped after {count} trial{'s' * (count != 1)}. {_how_to_go_on(options)}")
+        say(f"stopped after {plural(count, 'trial')}. {_how_to_go_on(options)}")
         return Ended(STOPPED)
     except InputError as error:
-        code, sentence = BAD_INPUT, str(error)
-        if isinstance(error, TrialFailed):
-            code, sentence = BAD_INPUT if error.bad_input else FAILED, f"{error} {_how_to_go_on(options)}"
         if not journal.trials:
-            raise CommandFailed(str(error), code) from error
-        return Ended(code, sentence)
+            raise CommandFailed(str(error), code_of(error)) from error
+        how = f" {_how_to_go_on(options)}" if isinstance(error, TrialFailed) else ""
+        return Ended(code_of(error), f"{error}{how}")
     finally:
         journal.close()
     return Ended(OK)

@@ -9,7 +9,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hosting.limits import NO_RUNS, Limits
 from tokendyno.backend.hosting.visitor import Visitor
-from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.models import FORWARD, RANDOM, ModelFacts, without
 from tokendyno.backend.models.catalogue import find
 from tokendyno.backend.models.files.hub import free_cache_bytes
 from tokendyno.backend.optimizations import subject_of
@@ -29,7 +29,7 @@ def check_runs(limits: Limits) -> None:
 
 def check_model(ref: str, limits: Limits) -> None:
     """InputError unless the mode's list has this model. An empty list has all."""
-    name = ref.strip().removeprefix("forward:").removeprefix("random:")
+    name = without(RANDOM, without(FORWARD, ref.strip()))
     entry = find(name)
     names = {name.casefold(), *((entry.name.casefold(), entry.repo.casefold()) if entry else ())}
     if limits.models and not names & {allowed.casefold() for allowed in limits.models}:

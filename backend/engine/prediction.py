@@ -17,6 +17,7 @@ from tokendyno.backend.predict.parallel import shard
 from tokendyno.backend.predict.roofline import Bound, bound, bound_points, prefill_bound
 from tokendyno.backend.predict.setup import Setup, setup_of
 from tokendyno.backend.predict.shape import Shape
+from tokendyno.backend.predict.weights import resolved_dtype
 from tokendyno.backend.runs.records import Predicted, PrefillBound, RooflinePoint, StepReads
 
 
@@ -38,7 +39,7 @@ def predict(
     else:
         first = last = started.prompt_tokens
     memory = peak_bytes(Shape(facts, setup, started.prompt_tokens, started.max_new_tokens, started.batch_size))
-    rates = peak_rates.of_machine(machine, facts.dtype if setup.dtype == "auto" else setup.dtype)
+    rates = peak_rates.of_machine(machine, resolved_dtype(facts, setup.dtype))
     begin = min(first + 1, last) if facts.kind == "decoder" else first  # token 0 is the prefill
     weights, cached = roofline.bytes_read(facts, setup, begin, started.batch_size)
     if rates is None:
@@ -103,7 +104,7 @@ def expected_device_s(request: Request, checked: Checked, facts: ModelFacts, mac
     """Seconds for which one arm needs its device, from its load to its proof: rather too many."""
     work, plan = request.workload, checked.plan
     length = prompt_tokens(work) + work.max_new_tokens
-    rates = peak_rates.of_machine(machine, facts.dtype if plan.load.dtype == "auto" else plan.load.dtype)
+    rates = peak_rates.of_machine(machine, resolved_dtype(facts, plan.load.dtype))
     step_s = LAUNCHED_STEP_S
     if rates is not None:
         bound_s = bound(facts, setup_of(plan, machine), length, work.batch_size, rates).seconds

@@ -14,6 +14,7 @@ from tokendyno.backend.executors.several_machines import Endpoint, interface_to
 from tokendyno.backend.executors.subprocess import environment
 from tokendyno.backend.hardware.same_versions import SAME
 from tokendyno.backend.models import ModelFacts, obstacle, pinned, resolve
+from tokendyno.backend.units import plural
 from tokendyno.backend.worker.ranks.launch import Hello, Share
 
 
@@ -41,7 +42,7 @@ def share_of(model: str, models_dir: Path | None) -> Share:
         problem = str(error)
     if ranks > machine.devices:
         device = "GPU" if machine.gpus else "CPU core"
-        problem = f"It has {machine.devices} {device}{'s' * (machine.devices != 1)} for {ranks} ranks."
+        problem = f"It has {plural(machine.devices, device)} for {ranks} ranks."
     return Share(
         ranks,
         int(os.environ["WORLD_SIZE"]) // ranks,

@@ -58,6 +58,13 @@ def parse_size(text: str) -> int:
     return size
 
 
+def size_typed(size: int) -> str:
+    """The size as `parse_size` takes it, in the unit that needs the fewest digits: 24GiB, 24GB."""
+    numbers = {unit: f"{size / scale:g}" for unit, scale in UNITS.items()}
+    exact = [n + unit for unit, n in numbers.items() if "e" not in n and round(float(n) * UNITS[unit]) == size]
+    return min(exact, key=len, default=f"{size / (1 << 30):.6f}GiB")
+
+
 def is_size(text: str) -> bool:
     """Whether a text is a size and not the name of a GPU: it starts with a digit."""
     return text.strip()[:1].isdigit()

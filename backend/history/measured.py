@@ -7,11 +7,10 @@ import msgspec
 from tokendyno.backend.fit.table import Fit
 from tokendyno.backend.history.rows import Listing
 from tokendyno.backend.hosting.visitor import Visitor
+from tokendyno.backend.models import RANDOM, without
 from tokendyno.backend.optimizations import defaults
 from tokendyno.backend.recordings.recorded_runs import shipped_firsts
 from tokendyno.backend.runs.row import choices_text, machine_text
-
-RANDOM = "random:"
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -40,13 +39,13 @@ def _is_on(run: Measured, fitting: Fit) -> bool:
 
 
 def _runs(fitting: Fit, choices: Mapping[str, str], listing: Listing, visitor: Visitor) -> Iterator[Measured]:
-    model, changed = fitting.facts.model.removeprefix(RANDOM), _changed(choices_text(choices))
-    for row in listing.of_models((model, RANDOM + model), visitor):
+    model, changed = without(RANDOM, fitting.facts.model), _changed(choices_text(choices))
+    for row in listing.of_model(model, visitor):
         if any(_changed(arm.text) == changed for arm in row.arms):
             yield Measured(row.id, row.machine)
     for first in shipped_firsts():
         request = first.request
-        alike = request.model.removeprefix(RANDOM) == model and request.traffic is None and request.quality is None
+        alike = without(RANDOM, request.model) == model and request.traffic is None and request.quality is None
         if alike and any(_changed(choices_text(arm.choices)) == changed for arm in request.arms):
             yield Measured(first.id, machine_text(first.machine))
 

@@ -9,11 +9,13 @@ from tokendyno.backend.errors import UNDECODABLE
 from tokendyno.backend.history.search import Search
 from tokendyno.backend.hosting.limits import Limits
 from tokendyno.backend.hosting.visitor import GUEST, Visitor
+from tokendyno.backend.models import RANDOM
 from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.row import ArmText
 from tokendyno.backend.runs.store import Store
+from tokendyno.backend.units import plural
 
-MAX_OF_MODELS = 500
+MAX_OF_MODEL = 500
 
 _COLUMNS = (
     "id",
@@ -119,7 +121,7 @@ class Listing:
         )
 
         def group(row: Row, count: int) -> Row:
-            return msgspec.structs.replace(row, trials=count, work=f"{count} trial{'s' * (count != 1)}", line="")
+            return msgspec.structs.replace(row, trials=count, work=plural(count, "trial"), line="")
 
         # no count where control characters of an imported run's id are not in what is shown of it
         return [group(row, counts[row.trial]) if row.trial in counts else row for row in rows]
@@ -130,14 +132,14 @@ class Listing:
         found = self._query(f"{_SELECT} WHERE id = :id AND {scope}", {**values, "id": run_id})
         return _row(found[0], visitor) if found else None
 
-    def of_models(self, models: Sequence[str], visitor: Visitor) -> list[Row]:
-        """The newest runs of these models, as they were named, that ended well."""
+    def of_model(self, model: str, visitor: Visitor) -> list[Row]:
+        """The newest runs of a model, with its own or with random weights, that ended well."""
         scope, values = self._scope(visitor)
-        named = {f"model{n}": model for n, model in enumerate(models)}
+        named = f"model LIKE '{RANDOM}%' AND trim(substr(model, {len(RANDOM) + 1})) = :model"
         found = self._query(
-            f"{_SELECT} WHERE {scope} AND model IN ({', '.join(f':{name}' for name in named)}) AND kind = 'run' "
-            f"AND status = 'done' ORDER BY created DESC, id LIMIT {MAX_OF_MODELS}",
-            values | named,
+            f"{_SELECT} WHERE {scope} AND (model = :model OR {named}) AND kind = 'run' AND status = 'done' "
+            f"ORDER BY created DESC, id LIMIT {MAX_OF_MODEL}",
+            values | {"model": model},
         )
         return [_row(values, visitor) for values in found]
 

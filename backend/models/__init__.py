@@ -5,10 +5,13 @@ from tokendyno.backend.models.catalogue import DEFAULT_MODEL, CatalogueEntry, ca
 from tokendyno.backend.models.facts import RANDOM_NOTE, CacheLayers, LayerKind, Matrix, ModelFacts, ModelKind
 from tokendyno.backend.models.resolve import check_reference, must_count, resolve
 from tokendyno.backend.models.shape import ITEMSIZES
+from tokendyno.backend.models.source import FORWARD, RANDOM, is_random, without
 
 __all__ = [
     "DEFAULT_MODEL",
+    "FORWARD",
     "ITEMSIZES",
+    "RANDOM",
     "RANDOM_NOTE",
     "CacheLayers",
     "CatalogueEntry",
@@ -20,8 +23,10 @@ __all__ = [
     "check_loadable",
     "check_reference",
     "download_bytes",
+    "is_random",
     "must_count",
     "obstacle",
     "pinned",
     "resolve",
+    "without",
 ]

@@ -26,12 +26,8 @@ from tokendyno.backend.models.shape import (
     read_quantization,
     read_shape,
 )
-from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.models.source import FORWARD, RANDOM, ModelSource, is_random, without
 from tokendyno.backend.models.stored import read_stored, usual_dtype
-
-RANDOM = "random:"
-FORWARD = "forward:"
-"""Before the reference of a decoder: its forward pass is timed, and nothing is generated."""
 
 
 def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = True) -> ModelFacts:
@@ -42,9 +38,9 @@ def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = Tru
     """
     name = clean(ref)
     if name.lower().startswith(FORWARD):
-        return _forward(ref, resolve(name[len(FORWARD) :], models_dir, local_paths=local_paths))
-    if name.lower().startswith(RANDOM):
-        return _random(ref, name[len(RANDOM) :].strip(), models_dir, local_paths)
+        return _forward(ref, resolve(without(FORWARD, name), models_dir, local_paths=local_paths))
+    if is_random(name):
+        return _random(ref, without(RANDOM, name), models_dir, local_paths)
     entry = find(name)
     if entry is not None:
         return _catalogued(ref, entry)
@@ -59,11 +55,7 @@ def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = Tru
 
 def check_reference(ref: str, models_dir: Path | None = None, *, local_paths: bool = True) -> None:
     """InputError if no model can be meant by this. Names are compared; nothing is fetched."""
-    name = clean(ref)
-    if name.lower().startswith(FORWARD):
-        name = clean(name[len(FORWARD) :])
-    if name.lower().startswith(RANDOM):
-        name = name[len(RANDOM) :].strip()
+    name = without(RANDOM, clean(without(FORWARD, clean(ref))))
     if find(name) is None and local_path(name, models_dir, local_paths) is None and hub.parse_reference(name) is None:
         raise _unknown(name)
 

@@ -4,6 +4,10 @@ from typing import Literal
 
 import msgspec
 
+RANDOM = "random:"
+FORWARD = "forward:"
+"""Before the reference of a decoder: its forward pass is timed, and nothing is generated."""
+
 SourceKind = Literal["embedded", "folder", "hub", "gguf", "random"]
 
 
@@ -30,3 +34,13 @@ class ModelSource(msgspec.Struct, frozen=True):
     def at(self) -> str:
         """The commit, else the revision: what the files are looked up by, here and on the Hub."""
         return self.commit or self.revision
+
+
+def is_random(ref: str) -> bool:
+    """Whether a reference asks for random weights, however its prefix is written."""
+    return without(FORWARD, ref.strip()).lower().startswith(RANDOM)
+
+
+def without(prefix: str, ref: str) -> str:
+    """A reference without this prefix, however it is written; the same where it has none."""
+    return ref[len(prefix) :].strip() if ref.lower().startswith(prefix) else ref

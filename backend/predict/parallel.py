@@ -18,6 +18,7 @@ from tokendyno.backend.models.families import FAMILIES, Parallel
 from tokendyno.backend.plan import Exchanges
 from tokendyno.backend.predict.quantized import library_of
 from tokendyno.backend.predict.weights import effective_quantization, itemsize, weight_bytes
+from tokendyno.backend.units import plural
 
 MXFP4_BLOCK = 32
 """Numbers of a row that share a scale in MXFP4: no rank has a part of them."""
@@ -91,7 +92,7 @@ def unsplittable(facts: ModelFacts, tensor: int, expert: int) -> str:
             return f"how transformers splits {facts.architecture} is not modeled here."
         return f"transformers has no parallel plan for {facts.architecture}."
     if plan == "heads" and facts.kv_heads % tensor:
-        return f"its {facts.kv_heads} key/value head{'s' * (facts.kv_heads > 1)} cannot be split evenly."
+        return f"its {plural(facts.kv_heads, 'key/value head')} cannot be split evenly."
     if facts.architecture in OWN_PLANS and expert == 1 and facts.intermediate % tensor:
         return f"its experts' width of {facts.intermediate:,} cannot be split evenly."
     if expert > 1 and not facts.experts:

@@ -19,6 +19,7 @@ from tokendyno.backend.runs.history_file import cannot_be, check_format, connect
 from tokendyno.backend.runs.records import Created, Ended, Record, encode_record
 from tokendyno.backend.runs.retention import Deleted, Retention, prune, prune_ablations, remove_marked
 from tokendyno.backend.runs.row import RunRow, row_of, searched
+from tokendyno.backend.units import plural
 
 log = logging.getLogger("tokendyno")
 
@@ -130,7 +131,7 @@ class HistoryWriter:
             self._attempt()
         if unsaved := {item.run_id for item in self.waiting()}:
             self._lose(
-                f"{len(unsaved):,} run{'s' * (len(unsaved) > 1)} could not be kept in the history, or only in part: "
+                f"{plural(len(unsaved), 'run')} could not be kept in the history, or only in part: "
                 "tokendyno ended before it could be written."
             )
         self._close_file()
@@ -164,7 +165,7 @@ class HistoryWriter:
         self._close_file()  # its descriptors may be of a disk that has gone
         why = cannot_be("written", self._path, error)
         count = len(self._items)
-        waiting = f" {count:,} records wait in memory and are written once that is over." if count else ""
+        waiting = f" Waiting in memory until that is over: {plural(count, 'record')}." if count else ""
         self.trouble = f"Runs are not being kept. {why}{waiting}"
 
     def _lose(self, message: str) -> None:

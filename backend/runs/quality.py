@@ -7,6 +7,7 @@ it is unknown.
 """
 
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -14,6 +15,7 @@ import msgspec
 
 from tokendyno.backend.config import Request
 from tokendyno.backend.messages import Scored
+from tokendyno.backend.models import is_random
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.quality.texts import Quality, shipped_texts
 from tokendyno.backend.runs.records import Created, OfRun
@@ -85,7 +87,7 @@ def whole_reading(run: Snapshot) -> TextReading | None:
 
 def _reading(name: str, scores: dict[str, list[Scored]]) -> TextReading:
     nll = {arm: [nats for text in texts for nats in text.nll_nats] for arm, texts in scores.items()}
-    means = {arm: math.fsum(nats) / len(nats) for arm, nats in nll.items()}
+    means = {arm: statistics.fmean(nats) for arm, nats in nll.items()}
     arms = {arm: ArmReading(nats, math.exp(nats)) for arm, nats in means.items()}
     positions = len(next(iter(nll.values())))
     if len(scores) < 2:
@@ -104,10 +106,10 @@ def _difference(
     assert bounds is not None
     divergent = [index for index, (a, b) in enumerate(zip(top_a, top_b, strict=True)) if a != b]
     return ReadingDifference(
-        perplexity_ratio=math.exp(math.fsum(excess_nats) / len(excess_nats)),
+        perplexity_ratio=math.exp(statistics.fmean(excess_nats)),
         perplexity_low=math.exp(bounds[0]),
         perplexity_high=math.exp(bounds[1]),
-        kl_nats=math.fsum(kl) / len(kl),
+        kl_nats=statistics.fmean(kl),
         kl_max_nats=max(kl),
         top1_agreement=1 - len(divergent) / len(excess_nats),
         first_divergence=divergent[0] if divergent else None,
@@ -167,7 +169,7 @@ def gate_of(run: Snapshot, find: FindReading | None) -> Gate | None:
     same_text = texts is not None and texts.tokens_equal_until is None
     if a == b or (same_text and not format_axes(a, b)):
         return Gate("settled")
-    random = run.request.model.startswith("random:")
+    random = is_random(run.request.model)
     reading = PairReading(run.created, whole_reading(run), False)
     if reading.whole is None and find is not None:
         reading = find(run.created) or reading

@@ -92,9 +92,9 @@ def work_text(created: Created) -> str:
     if request.quality is not None:
         return plural(len(request.quality.texts), "text")
     parts = [f"batch {workload.batch_size:,}"] if workload.batch_size > 1 or request.trial else []
-    parts += [f"prompt of {workload.prompt_tokens:,} tokens"] if workload.prompt_tokens else []
+    parts += [f"prompt of {plural(workload.prompt_tokens, 'token')}"] if workload.prompt_tokens else []
     steps = workload.max_new_tokens
-    parts.append(plural(steps, "new token") if created.unit == "token" else f"{steps:,} pass{'es' * (steps != 1)}")
+    parts.append(plural(steps, "new token" if created.unit == "token" else "pass"))
     if workload.repeats > 1 and not request.until_s:  # else as many as it took to decide
         parts.append(f"{workload.repeats:,} repeats")
     return ", ".join(parts)

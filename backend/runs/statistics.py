@@ -96,7 +96,7 @@ def estimate(values: Sequence[float]) -> Estimate | None:
     if len(values) == 1:
         return Estimate(values[0])
     logs = [math.log(value) for value in values]
-    average, (low, high) = math.fsum(logs) / len(logs), growing_interval(logs) or (-math.inf, math.inf)
+    average, (low, high) = statistics.fmean(logs), growing_interval(logs) or (-math.inf, math.inf)
     low, high = max(low, average - MAX_EXPONENT), min(high, average + MAX_EXPONENT)
     return Estimate(math.exp(average), math.exp(low), math.exp(high))
 

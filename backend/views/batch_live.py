@@ -15,6 +15,7 @@ from tokendyno.backend.runs.batch_series import BatchColumns
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.traffic import Traffic, TrafficRequest
+from tokendyno.backend.units import plural
 from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.comparison import pair_of
 from tokendyno.backend.views.live import (
@@ -170,7 +171,7 @@ def buckets(arm: ArmSeries, shapes: ShapesKind, requests: Sequence[TrafficReques
     warm_slots = next(iter(batches_of), 0)  # the warm-up had the shapes of the first batch
     shown = [_bucket(arm, slots, batches_of[slots], slots == warm_slots) for slots in sorted(batches_of)[:MOST_BUCKETS]]
     if len(batches_of) > MOST_BUCKETS:
-        said = f"{shown[-1].said}; {len(batches_of) - MOST_BUCKETS} longer ones are not shown"
+        said = f"{shown[-1].said}; {plural(len(batches_of) - MOST_BUCKETS, 'longer one')} not shown"
         shown[-1] = msgspec.structs.replace(shown[-1], said=said)
     return shown
 
@@ -185,7 +186,7 @@ def _bucket(arm: ArmSeries, slots: int, batches: Sequence[tuple[int, int]], warm
     if compiles:
         took = joined(sum(mark.seconds for mark in compiles))
         words.append(f"compiled{' again' * warm} {joined(compiles[0].t_s)} into the run, in {took}")
-    said = f"{len(batches)} batch{'es' * (len(batches) != 1)}, {steps:,} steps after the prompt; "
+    said = f"{plural(len(batches), 'batch')}, {plural(steps, 'step')} after the prompt; "
     said += ", ".join(words) or "nothing compiled for it in the run"
     if refused:
         said += "; then torch gave up compiling again, and it ran uncompiled"

@@ -6,12 +6,13 @@ from typing import Literal
 import msgspec
 
 from tokendyno.backend.config import MOST_PAIRS, UNTIL_S
+from tokendyno.backend.models import is_random
 from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import variation
 from tokendyno.backend.runs.summary import NOISY_CV, Comparison
 from tokendyno.backend.runs.texts import format_axes
-from tokendyno.backend.units import bytes_text, seconds_text, three, times
+from tokendyno.backend.units import bytes_text, plural, seconds_text, three, times
 from tokendyno.backend.views.comparison import (
     TIMES_FROM,
     USEFUL,
@@ -111,7 +112,7 @@ def _of_requests(run: Snapshot, pair: Pair, comparison: Comparison) -> Card:
     a, b = run.batch_summaries.values()
     gate = None
     if format_axes(*(run.planned(name).planned for name in run.arms)):
-        gate = Gate("random" if run.request.model.startswith("random:") else "unread")
+        gate = Gate("random" if is_random(run.request.model) else "unread")
     gained, differences, same = "", pair.differences, run.same_tokens()
     if comparison.outcome in ("a_faster", "b_faster") and a.useful_tokens_s and b.useful_tokens_s:
         more = b.useful_tokens_s - a.useful_tokens_s
@@ -232,7 +233,7 @@ def _confidence(run: Snapshot, comparison: Comparison) -> str:
     ratio, low, high = comparison.ratio, comparison.low, comparison.high
     if low is None or high is None:
         return "One pair has no interval yet." if not run.ended else "One pair of runs has no interval."
-    pairs = f"{comparison.pairs} pair{'s' * (comparison.pairs != 1)}"
+    pairs = plural(comparison.pairs, "pair")
     disturbance = next((mark.text for arm in run.arms.values() for _, mark in arm.interference), "")
     if disturbance:
         weakest = f"Meanwhile: {disturbance}."

@@ -85,7 +85,7 @@ class Pair:
 
     comparison   of their speed, None until both have ended a run
     names        by letter, for the middle of a sentence
-    memory, kv   bytes, None where one is not known; of the KV caches also where one text is longer
+    memory, kv   bytes, None where one is not known, or one text is longer and takes more for that alone
     differences  by the key of the tile
     """
 
@@ -102,7 +102,7 @@ def pair_of(run: Snapshot) -> Pair | None:
         return None
     if run.request.traffic is None:
         a, b = (run.summary(name) for name in run.arms)
-        memory = bytes_of([a.peak_memory_bytes, b.peak_memory_bytes], memory_noise(run))
+        memory = bytes_of(_peaks(a, b, memory_noise(run)), memory_noise(run))
         kv = bytes_of(_kv_sizes(a, b), SAME_BYTES)
     else:
         memory, kv = bytes_of([arm.peak_memory_bytes for arm in run.arms.values()], memory_noise(run)), None
@@ -112,6 +112,16 @@ def pair_of(run: Snapshot) -> Pair | None:
 def _kv_sizes(a: Summary, b: Summary) -> tuple[int | None, int | None]:
     """Bytes of both KV caches; None after texts of different lengths: the longer one takes more for that alone."""
     return (a.kv_bytes, b.kv_bytes) if a.tokens == b.tokens else (None, None)
+
+
+def _peaks(a: Summary, b: Summary, noise: float) -> tuple[int | None, int | None]:
+    """Peak memory of both arms; None where they differ by no more than the KV caches of texts of different lengths."""
+    peak_a, peak_b = a.peak_memory_bytes, b.peak_memory_bytes
+    if a.tokens != b.tokens and peak_a and peak_b:
+        longer = abs((a.kv_bytes or 0) - (b.kv_bytes or 0)) + noise * max(peak_a, peak_b)
+        if abs(peak_a - peak_b) <= longer:
+            return None, None
+    return peak_a, peak_b
 
 
 def memory_noise(run: Snapshot) -> float:
@@ -218,7 +228,7 @@ def differences(run: Snapshot) -> Mapping[str, Difference]:
         "latency": _of(ratio, 1.0, faster, noise),
         "rate": _of(1.0, ratio, faster, noise),
         "share": _of(a.roofline_share, b.roofline_share, "", noise),
-        "memory": _bytes(a.peak_memory_bytes, b.peak_memory_bytes, memory_noise(run), equal),
+        "memory": _bytes(*_peaks(a, b, memory_noise(run)), memory_noise(run), equal),
         "kv": _bytes(*_kv_sizes(a, b), SAME_BYTES, equal),
     }
     return {key: difference for key, difference in by_key.items() if difference is not None}

@@ -9,7 +9,7 @@ from tokendyno.backend.messages import Loaded, PhaseName, RankMemory
 from tokendyno.backend.runs.records import PrefillBound, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import MIN_ENERGY_S, NOISY_CV, Summary
-from tokendyno.backend.units import bytes_text, three
+from tokendyno.backend.units import bytes_text, plural, three
 from tokendyno.backend.views.phases import PHASE_TITLES
 from tokendyno.backend.views.tiles import (
     Figure,
@@ -39,8 +39,9 @@ def detail_rows(run: Snapshot, name: str) -> list[Tile]:
         return batch_details(run.batch_summaries[name], arm.peak_memory_bytes, run.memory_label)
     summary, counts, bound = run.summary(name), arm.finishes[max(arm.finishes)].counts, arm.prefill
     phases_s = {phase.name: phase.seconds for phase in arm.phases.values()}
+    ranks = arm.finished.ranks if arm.finished else []
     return [
-        *details(summary, counts, phases_s, run.created.device, run.unit, run.memory_label),
+        *details(summary, counts, phases_s, run.created.device, run.unit, run.memory_label, bool(ranks)),
         *_load_rows(arm.loaded),
         _roofline_row(summary, arm.roofline_work, arm.roofline_note, run.unit),
         *prompt_pass_rows(prompt_pass(run, name), bound),
@@ -50,7 +51,7 @@ def detail_rows(run: Snapshot, name: str) -> list[Tile]:
             else []
         ),
         *(check.tile() for check in memory_checks_of(run, name)),
-        *_rank_rows(arm.finished.ranks if arm.finished else []),
+        *_rank_rows(ranks),
     ]
 
 
@@ -71,8 +72,10 @@ def details(
     device: str,
     unit: Unit = "token",
     memory_label: str = "",
+    several: bool = False,
 ) -> list[Tile]:
-    """Detail rows. `counts` come from the last repeat; GPU rows are omitted on a CPU."""
+    """Detail rows. `counts` come from the last repeat; GPU rows are omitted on a CPU. Of `several` GPUs they are those
+    of the first, as the peak and its prediction are (`predict/memory.py`)."""
     what = "token" if unit == "token" else "sequence"
     energy = of_unit(summary.energy_per_token_j, "J")
     need = f"needs a GPU energy counter and {MIN_ENERGY_S:.0f} s"
@@ -100,15 +103,15 @@ def details(
         tile("energy", f"Energy per {what}", energy, "of the whole GPU" if energy else need),
     ]
     if device == "cuda":
-        rows += _gpu_rows(summary, counts)
+        rows += _gpu_rows(summary, counts, several)
     contention = of_unit(counts.machine.cpu_others_cores, "cores")
     return [*rows, tile("others", "CPU used by other programs", contention, "mean over the run")]
 
 
-def _gpu_rows(summary: Summary, counts: RunCounts) -> list[Tile]:
+def _gpu_rows(summary: Summary, counts: RunCounts, several: bool) -> list[Tile]:
     machine, low_mhz = counts.machine, counts.machine.sm_clock_low_mhz
     lowest = f"lowest {three(low_mhz)} MHz" if low_mhz is not None else ""
-    counted = "tensors, counted by PyTorch's allocator"
+    counted = f"tensors{' on the first GPU' * several}, counted by PyTorch's allocator"
     return [
         tile("busy", "GPU busy", in_percent(summary.gpu_busy_share), "launch-bound" if summary.launch_bound else ""),
         tile("allocator", "Peak allocated memory", in_bytes(counts.memory.allocator_peak_bytes), counted),
@@ -223,7 +226,7 @@ def prompt_pass_rows(prompt: PromptPass | None, bound: PrefillBound | None) -> l
     """One row, with the share of the time that the hardware needs at least, where that is known."""
     if prompt is None:
         return []
-    notes = [f"{prompt.tokens:,} tokens", f"{three(prompt.tokens_per_s)} tok/s"]
+    notes = [plural(prompt.tokens, "token"), f"{three(prompt.tokens_per_s)} tok/s"]
     if prompt.passes > 1:
         notes.insert(0, f"mean of {prompt.passes} passes")
     if bound is not None:

@@ -15,7 +15,7 @@ from tokendyno.backend.messages import Amount, PhaseName
 from tokendyno.backend.runs.arm_series import ArmSeries, Phase
 from tokendyno.backend.runs.quality import Gate
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.units import bytes_text, three
+from tokendyno.backend.units import bytes_text, plural, three
 
 PHASE_TITLES: dict[PhaseName, str] = {
     "start": "start",
@@ -228,11 +228,11 @@ def _text(run: Snapshot, name: PartName, state: str, spent_s: float, under_way: 
         return f"{arm}: {PHASE_TITLES[phase.name]}{note}"
     if name == "pairs":
         if state == "waiting":
-            return f"{'up to ' if run.request.until_s else ''}{most} {word}{'s' * (most != 1)}"
+            return f"{'up to ' if run.request.until_s else ''}{plural(most, word)}"
         done, comparison, decided = _pairs(run), run.comparison(), ""
         if comparison is not None and run.request.until_s:
             decided = ", decided" if comparison.decided else ", not decided"
-        return f"{done} {word}{'s' * (done != 1)}{decided}, {duration(spent_s)}"
+        return f"{plural(done, word)}{decided}, {duration(spent_s)}"
     if name == "ready":
         compiles = any("compile" in {**arm.expected_s, **arm.first_phases} for arm in run.arms.values())
         return f"start, load, {'compile, ' if compiles else ''}warm-up"
@@ -243,7 +243,7 @@ def _rule(run: Snapshot) -> str:
     request = run.request
     if not request.until_s or len(run.arms) != 2:
         return ""
-    return f"rule: until decided, at most {request.workload.repeats} pairs or {request.until_s:g} s"
+    return f"rule: until decided, at most {plural(request.workload.repeats, 'pair')} or {request.until_s:g} s"
 
 
 # --- what to expect of a phase that is under way ---------------------------------------------------

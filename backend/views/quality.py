@@ -6,10 +6,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from tokendyno.backend.models import is_random
 from tokendyno.backend.quality.texts import text_presets
 from tokendyno.backend.runs.quality import Gate, ReadingDifference, TextReading, finer_arm, readings, whole_reading
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.units import three
+from tokendyno.backend.units import plural, three
 
 Cost = Literal["none", "rounding", "small", "large"]
 
@@ -44,7 +45,7 @@ def counts(cost: str) -> bool:
 
 def tolerances(run: Snapshot) -> str:
     """Where each cost ends; "" where none is said."""
-    return "" if is_random(run) or len(run.arms) < 2 else TOLERANCES
+    return "" if is_random(run.request.model) or len(run.arms) < 2 else TOLERANCES
 
 
 def quality_sentence(run: Snapshot) -> str:
@@ -56,7 +57,7 @@ def quality_sentence(run: Snapshot) -> str:
     if difference is None:
         name, reading = next(iter(whole.arms.items()))
         return f"{name} predicts {whole.positions:,} tokens with a perplexity of {three(reading.perplexity)}."
-    random = is_random(run)
+    random = is_random(run.request.model)
     where, nats = f"over {whole.positions:,} positions", three(difference.kl_nats)
     agreement = f"the same token is the most likely one in {100 * difference.top1_agreement:.1f}%"
     match cost_of(difference):
@@ -78,11 +79,6 @@ def quality_sentence(run: Snapshot) -> str:
                 f"({three(difference.perplexity_low)} to {three(difference.perplexity_high)})."
             )
     return f"{sentence} {RANDOM}" if random else sentence
-
-
-def is_random(run: Snapshot) -> bool:
-    """Whether its weights are random, so that they have no quality."""
-    return run.request.model.startswith("random:")
 
 
 # --- for the page ---------------------------------------------------------------------------------
@@ -125,7 +121,8 @@ def quality_view(run: Snapshot, compared: str) -> QualityView | None:
         for text, reading in zip_longest(quality.texts, readings(run))
     ]
     rows.append(reading_row("All texts", whole_reading(run)))
-    read = ", ".join(f"{name} {len(arm.scores)} of {len(quality.texts)} texts" for name, arm in run.arms.items())
+    texts = plural(len(quality.texts), "text")
+    read = ", ".join(f"{name} {len(arm.scores)} of {texts}" for name, arm in run.arms.items())
     return QualityView(rows, "" if run.ended else f"Read so far: {read}", compared)
 
 

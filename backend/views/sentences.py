@@ -10,7 +10,7 @@ from tokendyno.backend.runs.records import Created, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import NOISY_CV, Summary
 from tokendyno.backend.runs.texts import TextComparison
-from tokendyno.backend.units import three
+from tokendyno.backend.units import plural, three
 from tokendyno.backend.views.tiles import joined
 
 
@@ -133,5 +133,5 @@ def code_words(finished: Finished | None) -> str:
         return ""
     characters = sum(graph.characters for graph in graphs)
     kept = sum(bool(graph.packed) for graph in graphs)
-    text = f"{len(graphs)} graph{'s' * (len(graphs) != 1)}, {characters:,} characters"
+    text = f"{plural(len(graphs), 'graph')}, {characters:,} characters"
     return text if kept == len(graphs) else f"{text}; {kept} kept"

@@ -15,7 +15,7 @@ from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.records import Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Summary
-from tokendyno.backend.units import three
+from tokendyno.backend.units import plural, three
 from tokendyno.backend.views.step_time import PartText, StepText
 from tokendyno.backend.views.tiles import joined, step_word
 
@@ -185,7 +185,7 @@ def origin(compiled: Compiled | None) -> str:
     """Whether what was compiled was compiled anew."""
     if compiled is None:
         return ""
-    graphs = f"{len(compiled.graphs)} graph{'s' * (len(compiled.graphs) != 1)}"
+    graphs = plural(len(compiled.graphs), "graph")
     if compiled.loaded_bytes:
         return f"{graphs} from artefacts, {compiled.hits} loaded and {compiled.misses} compiled anew"
     if compiled.hits and not compiled.misses:

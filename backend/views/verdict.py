@@ -12,7 +12,7 @@ from tokendyno.backend.runs.records import ArmPlanned, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import Comparison, Summary
 from tokendyno.backend.runs.texts import TextComparison
-from tokendyno.backend.units import bytes_text, three, times
+from tokendyno.backend.units import bytes_text, plural, three, times
 from tokendyno.backend.views.comparison import (
     ABOUT_SAME,
     LETTERS,
@@ -127,7 +127,7 @@ def _basis(comparison: Comparison, measure: str) -> str:
     """How sure the verdict is. `measure`: what is compared."""
     if comparison.low is None:
         return "One pair has no interval: more pairs give one."
-    pairs = f"{comparison.pairs} pair{'s' * (comparison.pairs != 1)}"
+    pairs = plural(comparison.pairs, "pair")
     decided = f"Decided after {pairs}" if comparison.decided else f"Not decided after {pairs}"
     return f"{decided}: {100 * comparison.confidence:.0f}% interval, by {measure}."
 

@@ -58,3 +58,4 @@ def test_seconds(seconds: float, text: str) -> None:
 
 def test_one_thing_has_no_s() -> None:
     assert [plural(count, "run") for count in (0, 1, 2, 1000)] == ["0 runs", "1 run", "2 runs", "1,000 runs"]
+    assert [plural(2, noun) for noun in ("pass", "batch", "token")] == ["2 passes", "2 batches", "2 tokens"]

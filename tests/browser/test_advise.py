@@ -14,6 +14,9 @@ def test_advice_comes_back_by_its_link_with_cards_a_chart_and_reasons(open_page:
     user = open_page("?advice=stored-advice", 1440, 900)
     user.page.wait_for_selector("#advise .td-pareto .main-svg")
     assert user.page.title() == "Advise - tokendyno"
+    asked = held(user, "gpu", "wish", "memory", "latency", "quality", "budget", "prompt", "new-tokens")
+    work = ["1m", "Once upon a time, there was", "3"]
+    assert asked == ["this machine", "the least time a token", "", "15ms", "as good", *work]
     assert user.text("#advise .td-worth-headline").startswith("For the least time a token: KV cache static")
     card = user.page.locator(".td-advise-card")
     assert (
@@ -36,6 +39,7 @@ def test_for_a_gpu_that_is_not_here_bounds_and_memory_answer(open_page: Open) ->
     user = open_page("?view=advise&model=random:Llama-3-8B", 1440, 900)
     user.page.locator("#advise-gpu input").click()
     user.page.locator("#advise-gpu").get_by_role("option", name="H100-SXM", exact=True).click()
+    user.type("advise-memory", "60GiB")
     user.page.locator("#advise .td-worth-begin").click()
     answered = "document.querySelector('#advise .td-worth-headline').textContent.startsWith('Nothing was measured')"
     user.wait(answered)
@@ -43,7 +47,7 @@ def test_for_a_gpu_that_is_not_here_bounds_and_memory_answer(open_page: Open) ->
     user.wait("location.search.includes('advice=there-')")
     user.page.reload()
     user.wait(answered)
-    assert held(user, "model") == ["random:Llama-3-8B"], "a reload shows the answer, and the model that it is of"
+    assert held(user, "model", "gpu", "memory") == ["random:Llama-3-8B", "H100-SXM", "60GiB"]
 
 
 def held(user: Driver, *controls: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { byteUnit, count, seconds } from '../../ui/components/js/dom.js';
+import { byteUnit, count, plural, seconds } from '../../ui/components/js/dom.js';
 import { appendReply, csvOf, cursorOf, decimate, emptySeries, firstDifference, lowerBound } from '../../ui/live/js/columns.js';
 import { charactersAt, columnsAt } from '../../ui/live/js/race.js';
 
@@ -79,5 +79,6 @@ test('the CSV file holds every token and every sample', () => {
 
 test('numbers are written as people read them', () => {
   assert.deepEqual([count(1234567), seconds(0.5), seconds(12.34), seconds(1234.5)], ['1,234,567', '0.50 s', '12.3 s', '1235 s']);
+  assert.deepEqual([0, 1, 1000].map(runs => plural(runs, 'run')), ['0 runs', '1 run', '1,000 runs']);
   assert.deepEqual([2 ** 21 - 1, 2 ** 21, 2 ** 32].map(bytes => byteUnit(bytes).unit), ['KiB', 'MiB', 'GiB']);
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { scaled, tileSoFar } from '../../ui/live/js/verdict.js';
+import { scaled, tileSoFar, wording } from '../../ui/live/js/verdict.js';
 
 test('an arm that takes 2x the time has its pairs around 2, not around 0.5', () => {
   const slower = { pairs: [0.5, 0.4], ratio: 0.5, low: 0.4, high: 0.8 };
@@ -17,4 +17,12 @@ test('a figure that only arm A has so far stands beside a dash', () => {
   assert.deepEqual(tileSoFar('latency', [arm('9.06'), arm('n/a')]), tile);
   assert.equal(tileSoFar('latency', [arm('n/a'), { tiles: [] }]), null);
   assert.deepEqual(tileSoFar('latency', [arm('900'), arm('1.2', 's')]), { ...tile, a: '900 ms', b: '1.2 s', unit: '' });
+});
+
+test('a run under way is told by the arm that works and what it does', () => {
+  const head = { verdict: { sentence: '' }, arms: [{ name: 'A', state: 'working', phases: [{ name: 'load', title: 'load' }] }, { name: 'B', state: 'waiting', phases: [] }] };
+  assert.equal(wording(head, 'running'), 'Arm A: load; then arm B.');
+  head.arms[0].phases.push({ name: 'run', title: 'run' });
+  assert.equal(wording(head, 'running'), 'Arm A runs; then arm B.');
+  assert.equal(wording({ ...head, arms: [{ ...head.arms[0], phases: [] }] }, 'running'), 'Arm A starts.');
 });

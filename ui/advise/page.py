@@ -2,14 +2,16 @@
 `tokendyno.backend.ablation.advise` finds it."""
 
 import secrets
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import gradio as gr
 
+from tokendyno.backend.ablation.advise.course import question_of
 from tokendyno.backend.ablation.advise.result import AdviceDocument, predicted_document
 from tokendyno.backend.ablation.advise.space import Builder
 from tokendyno.backend.ablation.advise.view import AdviceView, advice_view, predicted_view
-from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, read_budget
+from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, read_budget, seconds_typed
 from tokendyno.backend.ablation.courses import Courses, is_advice
 from tokendyno.backend.ablation.kinds import AdviceCourse
 from tokendyno.backend.config import Workload
@@ -66,11 +68,11 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
     gr.Button("What is each choice of the arms on Compare worth? Sweeps", size="sm", elem_id="to-worth").click(
         None, None, None, js=TO_WORTH, **QUIET
     )
-    page = _Handlers(bench, courses, predictions, panel, message)
+    page = _Handlers(bench, courses, predictions, fields, panel, message)
     wire_course(panel, message, courses, page.begin, [*fields])
     context = gr.context.Context.root_block
     assert context is not None
-    context.load(shows_errors(message)(page.opened), None, [panel, message], **QUIET)
+    context.load(shows_errors(message)(page.opened), None, [panel, message, *fields], **QUIET)
     return AdviseControls(fields, message)
 
 
@@ -121,10 +123,16 @@ class _Handlers:
     """What is done when something is pressed."""
 
     def __init__(
-        self, bench: Bench, courses: Courses, predictions: "_Predictions", panel: gr.HTML, message: gr.HTML
+        self,
+        bench: Bench,
+        courses: Courses,
+        predictions: "_Predictions",
+        fields: Fields,
+        panel: gr.HTML,
+        message: gr.HTML,
     ) -> None:
         self.bench, self.courses, self.predictions = bench, courses, predictions
-        self.panel, self.message = panel, message
+        self.fields, self.panel, self.message = fields, panel, message
 
     def begin(self, request: gr.Request, *values: object) -> Updates:
         """Find it was pressed."""
@@ -146,18 +154,36 @@ class _Handlers:
         if (machine := elsewhere(self.bench.machine(), read_text("The GPU", fields.gpu))) is not None:
             builder = Builder(self.bench, question, machine)
             document = predicted_document(builder, question, machine.name, self.bench.runs)
-            return {self.panel: self.predictions.add(document), self.message: ""}
+            return {self.panel: self.predictions.add(document, fields), self.message: ""}
         reading = passages(YOURS, text) if len(text.split()) >= LEAST_WORDS else []
         course = self.courses.begin_advice(question, budget_s, visitor_of(request), reading)
         return {self.panel: course.id, self.message: ""}
 
     def opened(self, request: gr.Request) -> Updates:
-        """The advice of `?advice=`, else this visitor's newest."""
+        """The advice of `?advice=`, else this visitor's newest, beside what was asked for it."""
         trial = request.query_params.get("worth") or ""
         course_id = request.query_params.get("advice") or (trial if is_advice(self.bench, trial) else "")
         if course_id.startswith(_THERE) and course_id not in self.predictions:
             course_id = ""
-        return {self.panel: course_id or self.courses.newest(visitor_of(request).owner, AdviceCourse)}
+        course_id = course_id or self.courses.newest(visitor_of(request).owner, AdviceCourse)
+        asked = self.predictions.asked(course_id) or self._asked(course_id)
+        updates: Updates = dict(zip(self.fields, asked, strict=True)) if asked else {}
+        if request.query_params.get("model"):  # which the address sets on all pages
+            updates.pop(self.fields.model, None)
+        return {self.panel: course_id, **updates}
+
+    def _asked(self, course_id: str) -> Fields | None:
+        """What the controls said when a course was begun; None where it cannot be read, as its panel says."""
+        with suppress(InputError):
+            course = self.courses.get(course_id)
+            if isinstance(course, AdviceCourse):
+                question, budget_s = question_of(course.heading), course.heading.budget_s
+                work = question.work
+                text = ("", work.prompt_tokens) if work.prompt_tokens else (work.prompt, PROMPT_TOKENS)
+                budget = seconds_typed(budget_s) if budget_s else gr.skip()
+                wishes = question.wish, *question.limits.typed(), budget
+                return Fields(question.model, THIS, *wishes, *text, work.max_new_tokens, work.batch_size)
+        return None
 
 
 # --- panel ----------------------------------------------------------------------------------------
@@ -171,21 +197,25 @@ class _Predictions:
     """Answers for GPUs that are not here, by an id: the newest ones, in memory."""
 
     def __init__(self) -> None:
-        self._documents: dict[str, AdviceDocument] = {}
+        self._documents: dict[str, tuple[AdviceDocument, Fields]] = {}
 
     def __contains__(self, view_id: str) -> bool:
         return view_id in self._documents
 
-    def add(self, document: AdviceDocument) -> str:
-        """Keep it; returns its id."""
+    def add(self, document: AdviceDocument, asked: Fields) -> str:
+        """Keep it with what the controls said; returns its id."""
         view_id = f"{_THERE}{secrets.token_hex(8)}"
-        self._documents[view_id] = document
+        self._documents[view_id] = document, asked
         for old in [*self._documents][:-MOST_PREDICTIONS]:
             self._documents.pop(old, None)
         return view_id
 
     def get(self, view_id: str) -> AdviceDocument | None:
-        return self._documents.get(view_id)
+        return self._documents[view_id][0] if view_id in self else None
+
+    def asked(self, view_id: str) -> Fields | None:
+        """What the controls said."""
+        return self._documents[view_id][1] if view_id in self else None
 
 
 def _panel(courses: Courses, predictions: _Predictions) -> gr.HTML:

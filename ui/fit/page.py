@@ -15,7 +15,7 @@ from tokendyno.backend.fit.sharding import SHARDING_COLUMNS, Sharding, sharding,
 from tokendyno.backend.fit.view import view
 from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.history.measured import measured
-from tokendyno.backend.models import catalogue
+from tokendyno.backend.models import RANDOM, catalogue, without
 from tokendyno.backend.redact import redact
 from tokendyno.ui.compare.page import ComparePage
 from tokendyno.ui.compare.request import choice_values
@@ -174,7 +174,7 @@ def split(bench: Bench, kind: str, model: object, gpus: object) -> Sharding:
     name, count = read_text("The model", model).strip(), read_whole("GPUs", gpus)
     if count < 2:
         raise InputError("One GPU has the whole model. Set GPUs to 2 or more to see how they split it.")
-    return sharding(bench.facts(f"random:{name.removeprefix('random:')}"), f"{kind}-{count}")
+    return sharding(bench.facts(RANDOM + without(RANDOM, name)), f"{kind}-{count}")
 
 
 def run_this(fit: FitControls, compare: ComparePage, pages: gr.Tabs) -> None:

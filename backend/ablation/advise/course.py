@@ -16,7 +16,7 @@ from tokendyno.backend.ablation.advise.wishes import Limits, Question, Wish
 from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Confirmed, Heading, Journal, Left
 from tokendyno.backend.ablation.places import Place, SideBySide, Unit
-from tokendyno.backend.ablation.trials import Follow, Stopped, Task, keep, run_of
+from tokendyno.backend.ablation.trials import Follow, Stopped, Task, TrialFailed, keep, run_of
 from tokendyno.backend.config import MOST_PAIRS, UNTIL_S, ArmRequest, Request, reading_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
@@ -52,7 +52,7 @@ class Advice:
         self._bench, self._journal, self._texts, self._trial = bench, journal, texts, trial
         self._lock, self._running = threading.RLock(), False  # a page looks while its thread goes on
         builder = Builder(bench, self.question)
-        reads = not question.model.startswith("random:") and builder.facts.kind == "decoder"
+        reads = not builder.facts.random and builder.facts.kind == "decoder"
         self.steps = Steps(builder, journal, question.wish, question.limits, reads, recorded_pairs(builder, bench.runs))
 
     def perform(self, budget_s: float, follow: Follow, visitor: Visitor = LOCAL_USER) -> None:
@@ -153,7 +153,7 @@ class Advice:
         """Note what a step came to."""
         if run.status == "failed":
             why = run.message.partition(" Logged before that")[0].partition(" Run again")[0]
-            self._give_up(step, why, True, spent_s)
+            self._give_up(step, why, True, spent_s, run.bad_input)
         elif run.status == "cancelled":
             raise Stopped
         elif step.kind == "confirm":
@@ -164,9 +164,10 @@ class Advice:
             with self._lock:
                 keep(Task(step.arm.name, number, run.request, self._label(step)), run, self._journal, node, spent_s)
 
-    def _give_up(self, step: Step, why: str, tried: bool, spent_s: float) -> None:
+    def _give_up(self, step: Step, why: str, tried: bool, spent_s: float, bad_input: bool = True) -> None:
         if step.arm.name == self.steps.space.base.name:
-            raise InputError(f"The model as it comes cannot be measured, so that nothing can be advised: {why}")
+            sentence = f"The model as it comes cannot be measured, so that nothing can be advised: {why}"
+            raise InputError(sentence) if bad_input else TrialFailed(sentence, bad_input)
         with self._lock:
             self._journal.add(Left(step.arm.name, why, tried, spent_s))
 

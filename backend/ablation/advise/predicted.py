@@ -14,6 +14,7 @@ from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware.gpu_specs import find_gpu
+from tokendyno.backend.models import RANDOM, without
 from tokendyno.backend.quality.recipes import worst_recipe
 from tokendyno.backend.recordings.recorded_runs import shipped_firsts
 from tokendyno.backend.runs.log import RunLog
@@ -123,4 +124,4 @@ def _recordings(builder: Builder) -> Iterator[tuple[Created, list[str]]]:
 
 
 def _same_model(first: Created, builder: Builder) -> bool:
-    return first.request.model.removeprefix("random:") == builder.facts.model.removeprefix("random:")
+    return without(RANDOM, first.request.model) == without(RANDOM, builder.facts.model)

@@ -10,6 +10,7 @@ optimization, 1998.)
 """
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -113,7 +114,7 @@ class Search:
 
     def posterior(self, observations: Sequence[Observation], failed: Sequence[str] = ()) -> Posterior:
         """What trials show of every arm. `observations`: at least one, in the order in which they ran."""
-        count, level = len(observations), sum(trial.value for trial in observations) / len(observations)
+        count, level = len(observations), statistics.fmean(trial.value for trial in observations)
         rows = [({trial.arm: 1.0}, trial.value - level, 0.0) for trial in observations]
         rows += [({name: 1.0}, FAILED, FAILED_DEVIATION) for name in failed]
         rows += [({pair.a: 1.0, pair.b: -1.0}, pair.log_ratio, pair.deviation) for pair in self._recorded]

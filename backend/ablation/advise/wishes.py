@@ -10,7 +10,7 @@ import msgspec
 from tokendyno.backend.ablation.journal import Cost, Trial
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError, unknown
-from tokendyno.backend.fit.device import parse_size
+from tokendyno.backend.fit.device import parse_size, size_typed
 from tokendyno.backend.optimizations.base import Wish as Serves
 from tokendyno.backend.runs.statistics import mean
 from tokendyno.backend.traffic import Traffic
@@ -87,6 +87,13 @@ class Limits(msgspec.Struct, frozen=True):
         size = parse_size(memory) if memory.strip() else None
         return cls(size, latency_s, ttft_s, kl_nats, any_quality)
 
+    def typed(self) -> tuple[str, str, str, str]:
+        """The limits as `read` takes them."""
+        size = size_typed(self.memory_bytes) if self.memory_bytes is not None else ""
+        latency, ttft = (seconds_typed(limit) if limit else "" for limit in (self.latency_s, self.ttft_s))
+        quality = "same" if self.kl_nats is None else f"{self.kl_nats:g}"
+        return size, latency, ttft, "any" if self.any_quality else quality
+
     @classmethod
     def of_settings(cls, settings: Sequence[tuple[str, str]]) -> "Limits":
         """The limits among the settings of a journal's heading."""
@@ -128,6 +135,14 @@ def parse_seconds(text: str) -> float:
     if seconds <= 0:
         raise InputError(f"Cannot read the time {text!r}. Write a number with a unit, such as 15ms, 1s or 10m.")
     return seconds
+
+
+def seconds_typed(seconds: float) -> str:
+    """The time as `parse_seconds` takes it."""
+    for unit in ("h", "m"):
+        if seconds >= UNITS_S[unit] and seconds % UNITS_S[unit] == 0:
+            return f"{seconds / UNITS_S[unit]:g}{unit}"
+    return f"{seconds:g}s" if seconds >= 1 else f"{seconds * 1e3:g}ms"
 
 
 def read_budget(text: str) -> float:

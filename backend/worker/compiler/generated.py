@@ -8,6 +8,7 @@ import gzip
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
+from unittest import mock
 
 from tokendyno.backend.messages import GraphCode
 
@@ -40,11 +41,8 @@ class Generated:
             self._code.setdefault(str(graph.cache_key), (compile_id, graph.source_code or ""))
             return original(graph, *args, **kwargs)
 
-        CompiledFxGraph.post_compile = post_compile
-        try:
+        with mock.patch.object(CompiledFxGraph, "post_compile", post_compile):
             yield
-        finally:
-            CompiledFxGraph.post_compile = original
 
     @property
     def graphs(self) -> tuple[int, int]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import psutil
 import torch
@@ -123,12 +124,8 @@ def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
             warm_up(*args, **kwargs)
         observed.counts["load_warmup_bytes"] += _reserved_bytes(plan) - before
 
-    modeling_utils.caching_allocator_warmup = observed_warm_up
-    try:
-        with observed.stage("read"):
-            yield
-    finally:
-        modeling_utils.caching_allocator_warmup = warm_up
+    with mock.patch.object(modeling_utils, "caching_allocator_warmup", observed_warm_up), observed.stage("read"):
+        yield
 
 
 def moved(model: Any, plan: LoadPlan, observed: Observed) -> Any:

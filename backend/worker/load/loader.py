@@ -10,6 +10,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -212,12 +213,9 @@ def _gguf_read_once() -> Iterator[None]:
     49,152 words) and builds the same table of tensor names for each module. SmolLM2 takes 10 s instead of 16."""
     import gguf
 
-    uncached = gguf.GGUFReader, gguf.get_tensor_name_map
-    gguf.GGUFReader, gguf.get_tensor_name_map = (functools.cache(make) for make in uncached)
-    try:
+    reader, names = functools.cache(gguf.GGUFReader), functools.cache(gguf.get_tensor_name_map)
+    with mock.patch.multiple(gguf, GGUFReader=reader, get_tensor_name_map=names):
         yield
-    finally:
-        gguf.GGUFReader, gguf.get_tensor_name_map = uncached
 
 
 # --- the page cache ------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 from collections.abc import Collection, Iterator
 from typing import Any
+from unittest import mock
 
 import torch
 from transformers.quantizers.auto import AUTO_QUANTIZER_MAPPING
@@ -73,12 +74,8 @@ def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
                 torch.cuda.synchronize()
             return converted
 
-    operation.convert = convert
-    try:
-        with torch.inference_mode(name.startswith("quanto")):
-            yield
-    finally:
-        operation.convert = convert_tensor
+    with mock.patch.object(operation, "convert", convert), torch.inference_mode(name.startswith("quanto")):
+        yield
 
 
 def quantize_drawn(model: Any, missing: Collection[str]) -> None:

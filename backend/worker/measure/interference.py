@@ -1,6 +1,7 @@
 """Watches for interference with a measurement: lowered clocks, other programs on the GPU or the cores."""
 
 import os
+import statistics
 import threading
 import time
 from collections import deque
@@ -68,14 +69,14 @@ class GpuProbe:
         return causes + [("foreign", f"another program used the GPU ({process_name(pid)})") for pid in other_pids or []]
 
     def figures(self) -> dict[str, float]:
-        figures = {name: sum(values) / len(values) for name, values in self._values.items()}
+        figures = {name: statistics.fmean(values) for name, values in self._values.items()}
         if "temperature_c" in self._values:
             figures["temperature_c"] = max(self._values["temperature_c"])
         if "sm_clock_mhz" in self._values:
             figures["sm_clock_low_mhz"] = min(self._values["sm_clock_mhz"])
         if self._spent_j is not None:
             figures["energy_j"] = self._spent_j
-        return figures | {name: sum(answers) / len(answers) for name, answers in self._flags.items()}
+        return figures | {name: statistics.fmean(answers) for name, answers in self._flags.items()}
 
 
 class CpuProbe:

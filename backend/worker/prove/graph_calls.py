@@ -8,7 +8,9 @@ looked up once, in the warm-up; after that a call costs a few dictionary lookups
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
+from unittest import mock
 
 import torch
 
@@ -29,7 +31,7 @@ class GraphCalls:
         self._captures: dict[int, frozenset[int]] = {}  # captured by us: matrices of the compiled graphs inside
         self._capturing: int | None = None
         self._running: frozenset[int] | None = None  # matrices of the compiled graph that is running
-        self._originals: list[tuple[Any, str, Any]] = []
+        self._patches = ExitStack()
         self.begin(_no_step)
 
     def begin(self, step: Callable[[], int]) -> None:
@@ -66,14 +68,10 @@ class GraphCalls:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        for owner, name, original in reversed(self._originals):
-            setattr(owner, name, original)
-        self._originals.clear()
+        self._patches.close()
 
     def _patch(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
-        original = getattr(owner, name)
-        self._originals.append((owner, name, original))
-        setattr(owner, name, wrap(original))
+        self._patches.enter_context(mock.patch.object(owner, name, wrap(getattr(owner, name))))
 
     def _count_calls(self, original: Any) -> Any:
         def call(graph: Any, inputs: Sequence[Any]) -> Any:

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Collection, Sequence
 from typing import Any
+from unittest import mock
 
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 
@@ -20,12 +21,13 @@ class DraftCounter:
         self.lengths: list[int] = []  # of the texts that were looked in
 
     def __enter__(self) -> "DraftCounter":
-        self._original = PromptLookupCandidateGenerator.get_candidates
-        PromptLookupCandidateGenerator.get_candidates = self._counting(self._original)
+        counting = self._counting(PromptLookupCandidateGenerator.get_candidates)
+        self._patch = mock.patch.object(PromptLookupCandidateGenerator, "get_candidates", counting)
+        self._patch.start()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        PromptLookupCandidateGenerator.get_candidates = self._original
+        self._patch.stop()
 
     def _counting(self, original: Any) -> Any:
         def get_candidates(generator: Any, input_ids: Any, **kwargs: Any) -> Any:

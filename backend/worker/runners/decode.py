@@ -16,6 +16,7 @@ from tokendyno.backend.messages import Generate, Score
 from tokendyno.backend.plan import GeneratePlan
 from tokendyno.backend.predict.lengths import cache_places
 from tokendyno.backend.quality.texts import MIN_POSITIONS
+from tokendyno.backend.units import plural
 from tokendyno.backend.worker.measure.annotations import Window
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
@@ -87,7 +88,7 @@ class Decoding:
         expected = ids[score.context : min(score.context + score.positions, most)]
         if len(expected) < MIN_POSITIONS:
             raise InputError(
-                f"The text {score.name!r} has {len(ids):,} token{'s' * (len(ids) != 1)} and the model {most:,} "
+                f"The text {score.name!r} has {plural(len(ids), 'token')} and the model {most:,} "
                 f"positions: after {score.context:,} tokens of context that leaves {len(expected)} to predict, and at "
                 f"least {MIN_POSITIONS} are needed. Give a longer text, or less context (--context)."
             )

@@ -15,7 +15,7 @@ def find(observation: Observation) -> Finding:
     if not requests:
         return Finding("batching", "off", "one prompt, no other request")
     padding, expected = counts.static.padding_seen, counts.requests.padding_tokens
-    formed = f"{batches} batch{'es' * (batches != 1)}"
+    formed = plural(batches, "batch")
     proof = (
         f"{plural(requests, 'request')} in {formed}: the model received {rows} rows and {padding:,} positions of "
         f"padding, of {expected:,} in the batches formed"

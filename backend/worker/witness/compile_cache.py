@@ -1,6 +1,7 @@
 """Told by cache hits, by the bytes of artefacts, and by the files of the worker's cache before and after."""
 
 from tokendyno.backend.evidence import Finding
+from tokendyno.backend.units import plural
 from tokendyno.backend.worker.prove.observation import Observation
 
 
@@ -11,7 +12,7 @@ def find(observation: Observation) -> Finding:
     if plan.compile_mode is None or plan.compile_values.backend != "inductor":
         return Finding("compile_cache", "torch", "Inductor compiled nothing", outcome="not_applicable")
     hits, misses = counts.fx_cache_hits, counts.fx_cache_misses
-    proof = f"{hits} graphs came from a cache, {misses} were compiled in {counts.compile_cold_s:.1f} s"
+    proof = f"{plural(hits, 'graph')} came from a cache, {misses} compiled in {counts.compile_cold_s:.1f} s"
     loaded, saved = counts.artefacts_loaded_bytes, counts.artefacts_saved_bytes
     before, published = counts.cache_files_before, counts.cache_files_published
     if not counts.own_code_files:

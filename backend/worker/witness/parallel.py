@@ -8,6 +8,7 @@ import torch
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.plan import Exchanges
+from tokendyno.backend.units import plural
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.profile import DIRECT, Trace
 from tokendyno.backend.worker.prove.tensor_bytes import local_part
@@ -31,7 +32,7 @@ def _of_ranks(observation: Observation) -> Finding:
     ranks = [msgspec.json.decode(rank, type=_SplitMatrices) for rank in observation.gather(msgspec.json.encode(split))]
     matrices = sum(rank.matrices for rank in ranks)
     if not matrices:
-        proof = f"{len(ranks)} process{'es' * (len(ranks) > 1)}; no matrix is split"
+        proof = f"{plural(len(ranks), 'process')}; no matrix is split"
         return Finding("parallel", "off", proof)
     trace = observation.trace()
     planned_calls = _in_passes(planned.exchanges, trace)

@@ -3,6 +3,7 @@
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.axes.prefill import SIZES
 from tokendyno.backend.plan import Plan
+from tokendyno.backend.units import plural
 from tokendyno.backend.worker.prove.observation import Observation, products
 
 
@@ -22,7 +23,7 @@ def find(observation: Observation) -> Finding:
             reason = "the passes over the prompts of batches are not counted"
             return Finding("prefill", choice, reason, outcome="not_applicable")
         return Finding("prefill", "whole", _why_unseen(observation))
-    proof = f"{positions:,} positions of the prompt in {passes} pass{'es' * (passes > 1)} of at most {widest:,}"
+    proof = f"{positions:,} positions of the prompt in {plural(passes, 'pass')} of at most {widest:,}"
     if passes == 1:
         if not 0 < positions <= chunk:
             return Finding("prefill", "whole", proof)
@@ -46,7 +47,7 @@ def _compiled(observation: Observation) -> Finding:
     replays, beside = counts.prefill.prompt_replays, _other_reads(observation)
     proof = f"compiled code of Inductor received {reached:,} of {expected:,} matrices until the prompt was read"
     if replays:
-        proof += f", in {replays} replay{'s' * (replays > 1)}"
+        proof += f", in {plural(replays, 'replay')}"
     elif observation.plan.generate.prefill_graphs:
         proof, reached = f"{proof}, and no replay of a graph", 0
     proof += "".join(f"; {n} {what}" for what, n in beside.items())
@@ -56,7 +57,7 @@ def _compiled(observation: Observation) -> Finding:
 def _replayed(observation: Observation) -> Finding:
     """Replays of captured graphs until the prompt was read; passes and products beside them count against it."""
     replays, beside = observation.counts.prefill.prompt_replays, _other_reads(observation)
-    proof = f"{replays} replay{'s' * (replays > 1)} read the {observation.counts.prompt.positions:,} positions"
+    proof = f"{plural(replays, 'replay')} read the {observation.counts.prompt.positions:,} positions"
     proof += "".join(f"; {n} {what}" for what, n in beside.items())
     return Finding("prefill", "captured", proof, replays, replays + sum(beside.values()))
 

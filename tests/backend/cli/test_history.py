@@ -54,6 +54,18 @@ def test_a_history_that_cannot_be_read_is_no_empty_one(file: Path, capsys: pytes
         assert "Update tokendyno, or name another file with --history" in " ".join(printed.err.split())
 
 
+def test_a_home_folder_that_the_shell_left_is_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(file.parent))
+    monkeypatch.chdir(file.parent)
+    history = "--history=~/h.sqlite"
+    assert main(["export", "--run", "aaaa1111", history, "--output=~/run.dyno"]) == 0
+    assert main(["replay", "aaaa1111", history]) == 0
+    assert main(["report", "aaaa1111", history, "--csv=~/run.csv"]) == 0
+    assert main(["import", "run.dyno", "--history=~/other.sqlite"]) == 0
+    names = {path.name for path in file.parent.iterdir()}
+    assert {"run.dyno", "run.csv", "other.sqlite"} <= names and "~" not in names
+
+
 @pytest.mark.parametrize("words", [["history"], ["history", "show", "aaaa1111"], ["replay", "aaaa1111"]])
 def test_a_damaged_history_is_no_empty_one(file: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text("no database " * 500)
@@ -90,7 +102,7 @@ def test_runs_are_listed_found_and_written(file: Path, capsys: pytest.CaptureFix
     out, _ = output(capsys, "--limit", "2")
     assert "Runs 1 to 2 of 3; --page 2 shows the next." in out
     assert output(capsys, "--page", "9")[0] == "3 runs, and none on page 9.\n"
-    assert output(capsys, "--words", "nowhere")[0] == "None of 3 runs matches. Leave a filter out.\n"
+    assert output(capsys, "--words", "nowhere")[0] == "No run of 3 matches. Leave a filter out.\n"
     document = json.loads(output(capsys, "--model", "pocket", "--json", "-")[0])
     assert (document["kind"], document["schema"], document["total"], document["kept"]) == ("history", 3, 3, 3)
 

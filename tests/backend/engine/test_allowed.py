@@ -119,6 +119,7 @@ def test_a_list_of_models_is_all_there_is_by_name_hub_id_and_with_random_weights
         "POCKET",
         "random:pocket",
         "forward:random:pocket",
+        "Forward:Random:pocket",
         "gpt2",
         "openai-community/gpt2",
         "some/model",

@@ -44,7 +44,7 @@ def test_a_locked_file_holds_nobody_and_everything_is_written_afterwards(
     for record in whole("a")[1:]:
         log.append("a", record)
     assert store.read("a") == whole("a") and store.newest(LOCAL) == "a"
-    wait_for(lambda: "wait in memory" in store.trouble, 10, "the trouble to be said")
+    wait_for(lambda: "Waiting in memory" in store.trouble, 10, "the trouble to be said")
     assert store.trouble.startswith("Runs are not being kept. The history h.sqlite cannot be written: another program")
     pull = {"run": "a", "version": 0, "cur": [[0, 0, 0]]}
     assert "another program has locked it" in answer(log, pull), "the page says so with every pull"
@@ -108,7 +108,7 @@ def test_a_full_disk_keeps_runs_in_memory_and_writes_them_when_there_is_room(tmp
     env = {**os.environ, "PYTHONPATH": with_path(ROOT)}
     command = [sys.executable, "-c", FILL, str(tmp_path / "h.sqlite")]
     during, after = subprocess.run(command, env=env, text=True, capture_output=True, timeout=120).stdout.splitlines()
-    assert "disk" in during and "wait in memory" in during and after == "[]"
+    assert "disk" in during and "Waiting in memory" in during and after == "[]"
     store = Store(tmp_path / "h.sqlite")
     assert [store.read(f"r{n}") == whole(f"r{n}", 300) for n in range(40)] == [True] * 40
     store.close()

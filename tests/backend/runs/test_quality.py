@@ -202,7 +202,7 @@ def test_of_clearly_different_bytes_the_arm_that_rounds_less_far_has_the_finer_w
 
 
 def test_random_weights_have_no_quality_but_can_be_read() -> None:
-    run = compared(FORMAT, same_text=False, model="random:gpt2")
+    run = compared(FORMAT, same_text=False, model="Random:gpt2")
     assert known(run) == Gate("random", random=True)
     gate = known(run, ("ab", "done"))
     assert gate is not None and gate.state == "read" and gate.random

@@ -7,6 +7,7 @@ from tests.support.runs import arm_records, created, ended, finished
 from tokendyno.backend.messages import Tokens
 from tokendyno.backend.runs.records import ArmEvent, Ended
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.comparison import Difference, differences
 from tokendyno.backend.views.document import document
 from tokendyno.backend.views.tiles import tiles
@@ -44,6 +45,22 @@ def test_bytes_are_compared_from_one_run_and_equal_ones_are_called_the_same() ->
     by_key = differences(measured([0.1]).snapshot())
     assert by_key["kv"] == Difference("A 33% less", "A") and by_key["memory"] == Difference("B the same")
     assert "share" not in by_key, "there is no roofline bound"
+
+
+@pytest.mark.parametrize(("b_peak", "said"), [(800, None), (600, Difference("B 40% less", "B"))])
+def test_a_text_that_ended_early_saves_no_memory_by_that(b_peak: int, said: Difference | None) -> None:
+    """B keeps 200 MiB less of keys and values at its end."""
+    run = Run(created())
+    for arm, count, peak in (("A", 4, 1000), ("B", 2, b_peak)):
+        sizes, seconds = [100 << 20] * count, [0.1 * (step + 1) for step in range(count)]
+        kv = [(step * 100) << 20 for step in range(count)]
+        run.append(ArmEvent(arm, 0, 1.0, Tokens(0, seconds, [0.1] * count, kv, [0] * count, sizes, [1] * count, "x")))
+        end = msgspec.structs.replace(finished("x", "eos" if arm == "B" else "length"), peak_memory_bytes=peak << 20)
+        run.append(ArmEvent(arm, 0, 1.1, end))
+    run.append(Ended(9.0, "done"))
+    assert differences(run.snapshot()).get("memory") == said
+    card = card_of(run.snapshot())
+    assert card is not None and ("memory" in card.reason) == bool(said)
 
 
 def test_arms_at_different_tokens_are_not_compared() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.runs import arm_records, created, encoder, ended, passes, tokens
+from tests.support.runs import arm_records, created, encoder, ended, finished, passes, tokens
 from tokendyno.backend.counts import Memory
-from tokendyno.backend.messages import Finished, Loaded, Started
+from tokendyno.backend.messages import Finished, Loaded, RankMemory, Started
 from tokendyno.backend.runs.records import ArmEvent, Predicted, PrefillBound, decode_record
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.details import (
@@ -58,6 +58,20 @@ def test_what_the_allocator_of_a_gpu_kept_beside_tensors_is_told() -> None:
 
     assert note(2.0**30).endswith("+10.00%; torch's allocator kept 1.00 GiB that no tensor used")
     assert note(1e8).endswith("+10.00%")
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_figures_of_one_of_several_gpus_say_so(gpus: int) -> None:
+    run = Run(msgspec.structs.replace(created(arms="A"), device="cuda"))
+    for record in arm_records("A", 3, done=False):
+        run.append(record)
+    ranks = [RankMemory(10, 2, 20, of="device")] * gpus * (gpus > 1)
+    extra = {"allocator_peak_bytes": 2.0**30, "allocator_now_bytes": 2.0**29}
+    run.append(ArmEvent("A", 0, 1.0, msgspec.structs.replace(finished("x"), extra=extra, ranks=ranks)))
+    notes = {row.key: row.note for row in detail_rows(run.snapshot(), "A")}
+    assert [key for key in ("allocator", "allocator_now") if "on the first GPU" in notes[key]] == (
+        ["allocator", "allocator_now"] if gpus > 1 else []
+    )
 
 
 def test_a_margin_stands_beside_the_prediction_that_states_one() -> None:

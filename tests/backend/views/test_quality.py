@@ -55,8 +55,9 @@ def test_one_arm_has_a_perplexity() -> None:
     assert quality_sentence(run_of(A=A).snapshot()).startswith("A predicts 6 tokens with a perplexity of 7.39")
 
 
-def test_random_weights_are_not_judged() -> None:
-    run = run_of(model="random:gpt2", A=A, B=B)
+@pytest.mark.parametrize("model", ["random:gpt2", "Random:gpt2"])
+def test_random_weights_are_not_judged(model: str) -> None:
+    run = run_of(model=model, A=A, B=B)
     sentence = quality_sentence(run.snapshot())
     assert sentence.startswith("The KL divergence of B from A is 0.100 nats over 6 positions. The weights are random")
     assert "costs" not in sentence

@@ -1,7 +1,7 @@
 // One request of one arm, from its columns: what is drawn of it, and what is said of it. Nothing here touches the
 // document.
 
-import { count, seconds } from '../../components/js/dom.js';
+import { count, plural, seconds } from '../../components/js/dom.js';
 import { IDLE, PREFILL } from './columns.js';
 
 // When its first token existed: at the end of its last piece of prompt, once a token followed or it ended. null: not yet.
@@ -90,9 +90,9 @@ export function describeRequest(number, row, arrival, now, waits) {
   } else {
     parts.push(figures.waited > 0 && why ? 'waited ' + seconds(figures.waited) + why : 'began at once');
     const padded = figures.padding ? ' and ' + count(Math.round(figures.padding)) + ' of padding' : '';
-    parts.push('prompt of ' + count(row.prompt) + ' tokens' + padded + (figures.chunks > 1 ? ' in ' + figures.chunks + ' pieces' : ''));
+    parts.push('prompt of ' + plural(row.prompt, 'token') + padded + (figures.chunks > 1 ? ' in ' + figures.chunks + ' pieces' : ''));
     if (figures.ttft !== null) parts.push('first token after ' + seconds(figures.ttft));
-    parts.push(count(figures.tokens) + (figures.tokens === 1 ? ' token' : ' tokens'));
+    parts.push(plural(figures.tokens, 'token'));
     if (figures.total !== null) parts.push((state === 'cancelled' ? 'cancelled after ' : 'done after ') + seconds(figures.total));
     if (figures.idle > 0) parts.push('its slot then idle for ' + seconds(figures.idle));
   }

@@ -175,6 +175,11 @@ export function count(value) {
   return value.toLocaleString('en-US');
 }
 
+/** "1 run", "2 runs". @param {number} value @param {string} noun */
+export function plural(value, noun) {
+  return count(value) + ' ' + noun + (value === 1 ? '' : 's');
+}
+
 /** @param {number} value */
 export function seconds(value) {
   if (value >= 100) return Math.round(value) + ' s';

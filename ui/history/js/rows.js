@@ -1,6 +1,6 @@
 // The list: a row for each run, with its verdict, its arms to pin, its files, and what its owner may do with it.
 
-import { add, button, count, el, find, focusWithin, setText, tableBody, tableHead } from '../../components/js/dom.js';
+import { add, button, count, el, find, focusWithin, plural, setText, tableBody, tableHead } from '../../components/js/dom.js';
 import { toggle } from './beside.js';
 import { show } from './page.js';
 import { FIELDS, armPin, change, complain, question, state, when } from './state.js';
@@ -98,8 +98,7 @@ export function showRows(runs, team) {
 /** @param {History.RunList} runs */
 export function showCount(runs) {
   const first = runs.page * runs.per_page, last = first + runs.rows.length, filtered = FIELDS.some(key => state[key]);
-  const all = runs.total === 1 ? '1 run' : count(runs.total) + ' runs';
-  let text = runs.rows.length === runs.total ? all : 'Runs ' + count(first + 1) + ' to ' + count(last) + ' of ' + count(runs.total);
+  let text = runs.rows.length === runs.total ? plural(runs.total, 'run') : 'Runs ' + count(first + 1) + ' to ' + count(last) + ' of ' + count(runs.total);
   if (filtered && runs.rows.length) text += ', of ' + count(runs.kept) + ' altogether';
   setText(find('.td-count'), runs.rows.length ? text : '');
 }
@@ -111,8 +110,8 @@ export function showEmpty(reply) {
   if (!kept) text = 'Runs are kept in memory only here, so there is no history: start the app with --history FILE.';
   else if (!runs.kept && reply.trouble) text = 'No kept run can be shown now.';
   else if (!runs.kept) text = (reply.notes && reply.notes + ' ') + 'No run is kept yet. Go to Compare and press Run: each run is kept, and found again here. Runs of the command line are kept here too.';
-  else if (!runs.total) text = 'None of ' + count(runs.kept) + ' runs matches. Leave a filter out, or press Clear.';
-  else if (!runs.rows.length) text = 'There is no page ' + count(runs.page + 1) + ': ' + count(runs.total) + ' runs are on ' + count(Math.ceil(runs.total / runs.per_page)) + ' pages.';
+  else if (!runs.total) text = 'No run of ' + count(runs.kept) + ' matches. Leave a filter out, or press Clear.';
+  else if (!runs.rows.length) text = 'There is no page ' + count(runs.page + 1) + ': ' + plural(runs.total, 'run') + ' on ' + plural(Math.ceil(runs.total / runs.per_page), 'page') + '.';
   setText(box, text);
 }
 

@@ -125,8 +125,23 @@ export function ratioText(ratio) {
   return (ratio >= 10 ? ratio.toFixed(1) : ratio.toFixed(2)) + '\u00d7';
 }
 
+// The verdict; while a run is under way what is being done.
+/** @param {Live.Judged} head @param {Live.Delta['status']} status */
+export function wording(head, status) {
+  if (head.verdict.sentence) return head.verdict.sentence;
+  if (status === 'queued') return 'Waiting for the runs before this one.';
+  if (status === 'done') return 'The run is complete.';
+  if (status === 'cancelled') return head.arms.length > 1 ? 'Stopped before both arms were complete: no verdict.' : 'Stopped before the arm was complete.';
+  if (status !== 'running') return '';
+  const working = head.arms.find(arm => arm.state === 'working');
+  if (!working) return 'Starting.';
+  const waiting = head.arms.filter(arm => arm.state === 'waiting').map(arm => arm.name);
+  const phase = working.phases.at(-1);
+  const does = !phase ? ' starts' : phase.name === 'run' ? ' runs' : ': ' + phase.title;
+  return 'Arm ' + working.name + does + (waiting.length ? '; then arm ' + waiting.join(' and ') + '.' : '.');
+}
+
 // The sentence on the whole run, and below it what it is based on, and in what the arms differ although nobody asked for it.
-// While a run is under way it says what is being done.
 export function makeVerdict() {
   const sentence = find('.td-sentence'), basis = find('.td-basis'), digest = find('.td-digest'), unasked = find('.td-unasked');
   const gate = element.querySelector('.td-gate'), pays = element.querySelector('.td-pays');  // of one prompt only
@@ -153,20 +168,6 @@ export function makeVerdict() {
     if (!said) return;
     if (from) gate.append(Object.assign(el('a', 'td-gate-line', said), { href: '?' + new URLSearchParams({ run: from }) }));
     else gate.append(el('span', 'td-gate-line', said));
-  }
-
-  /** @param {Live.Judged} head @param {Live.Delta['status']} status */
-  function wording(head, status) {
-    if (head.verdict.sentence) return head.verdict.sentence;
-    if (status === 'queued') return 'Waiting for the runs before this one.';
-    if (status === 'done') return 'The run is complete.';
-    if (status === 'cancelled') return head.arms.length > 1 ? 'Stopped before both arms were complete: no verdict.' : 'Stopped before the arm was complete.';
-    if (status !== 'running') return '';
-    const working = head.arms.find(arm => arm.state === 'working');
-    if (!working) return 'Starting.';
-    const waiting = head.arms.filter(arm => arm.state === 'waiting').map(arm => arm.name);
-    const phase = working.phases.at(-1);
-    return 'Running arm ' + working.name + (phase ? ': ' + phase.title : '') + (waiting.length ? '; then arm ' + waiting.join(' and ') + '.' : '.');
   }
 
   function clear() {

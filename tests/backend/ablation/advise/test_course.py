@@ -1,16 +1,21 @@
 """Advice from a journal whose figures are known, and from real runs."""
 
+import contextlib
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.support.ablations import stored_advice
+from tests.support.scripted_executor import ScriptedExecutor
 from tokendyno.backend.ablation.advise.result import UNCONFIRMED
 from tokendyno.backend.ablation.advise.view import advice_view
 from tokendyno.backend.ablation.courses import Courses
+from tokendyno.backend.ablation.journal import Heading, Journal, Trial
 from tokendyno.backend.ablation.kinds import AdviceCourse, course_of_journal
-from tokendyno.backend.cli.main import BAD_INPUT, main
-from tokendyno.backend.executors import open_bench
+from tokendyno.backend.cli.main import BAD_INPUT, FAILED, main
+from tokendyno.backend.engine.executor import ExecutorKind
+from tokendyno.backend.executors import KINDS, open_bench
 from tokendyno.backend.quality.texts import YOURS, passages
 from tokendyno.ui.report.page import course_report
 
@@ -81,6 +86,23 @@ def test_the_certificate_names_the_text_that_was_given(tmp_path: Path) -> None:
 def test_places_that_there_are_not_are_refused(more: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "--no-history", *more]) == BAD_INPUT
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("trials", [0, 1])
+def test_a_base_that_breaks_is_a_failed_run(
+    trials: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(KINDS, "subprocess", ExecutorKind(lambda inbox: ScriptedExecutor(inbox, "dies")))
+    line = ["advise", "--no-history", "--journal", str(tmp_path / "j.jsonl")]
+    if trials:  # of another arm, by a command that was stopped
+        main(line)
+        heading = msgspec.json.decode((tmp_path / "j.jsonl").read_bytes().splitlines()[0], type=Heading)
+        with contextlib.closing(Journal(tmp_path / "j.jsonl", heading)) as journal:
+            journal.add(Trial("cache=static", 0, [0.05, 0.01], 0.05, 1 << 20, 7, [1], spent_s=1.0))
+        capsys.readouterr()
+    assert main(line) == FAILED
+    shown = capsys.readouterr()
+    assert "The model as it comes cannot be measured" in shown.err and bool(shown.out) == bool(trials)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tokendyno.backend.ablation.advise.wishes import Limits, parse_seconds, read_quality, value_of
+from tokendyno.backend.ablation.advise.wishes import Limits, parse_seconds, read_quality, seconds_typed, value_of
 from tokendyno.backend.ablation.journal import Cost, Trial
 from tokendyno.backend.errors import InputError
 
@@ -46,6 +46,11 @@ def test_limits_come_back_from_a_journal() -> None:
     assert Limits.of_settings(zero.settings()) == zero, "no divergence at all is a limit too"
 
 
+@pytest.mark.parametrize("typed", [("24GiB", "15ms", "1s", "0.05"), ("1.5GB", "", "1m", "any"), ("", "", "", "same")])
+def test_limits_are_written_as_they_were_typed(typed: tuple[str, str, str, str]) -> None:
+    assert Limits.read(*typed).typed() == typed
+
+
 def test_what_is_to_be_least() -> None:
     assert value_of(TRIAL, "latency") == value_of(TRIAL, "throughput") == math.log(0.02)
     assert value_of(TRIAL, "quick-start") == pytest.approx(math.log(2.04))
@@ -56,6 +61,7 @@ def test_what_is_to_be_least() -> None:
 @pytest.mark.parametrize(("text", "found"), [("15ms", 0.015), ("1s", 1.0), ("10m", 600.0), ("1.5h", 5400.0)])
 def test_times_have_units(text: str, found: float) -> None:
     assert parse_seconds(text) == pytest.approx(found)
+    assert parse_seconds(seconds_typed(found)) == found
 
 
 @pytest.mark.parametrize("text", ["15", "", "0s", "ten minutes", "1e3s", "-1s"])
