@@ -285,7 +285,7 @@ BEFORE = OWN | WRITTEN | {"fx_cache_hits": 2, "cache_files_before": 40}
     [
         ({}, "unknown", None, "no generated code"),
         (OWN | {"cache_files_published": 40, "cache_files_compiled": 40}, "torch", (40, 40), "of its 40 files"),
-        (OWN | {"fx_cache_misses": 3}, "fresh", None, "3 were compiled in 12.0 s; the worker's cache was empty"),
+        (OWN | {"fx_cache_misses": 3}, "fresh", None, "3 compiled in 12.0 s; the worker's cache was empty"),
         (BEFORE | {"cache_files_compiled": 40}, "torch", (80, 80), "held 40 of the 40 files"),
         (BEFORE | {"cache_files_compiled": 45}, "torch", (80, 85), "40 of its 45 files"),
         (OWN | {"fx_cache_misses": 3, "artefacts_saved_bytes": 5000}, "artefacts", None, "5,000 bytes"),
@@ -299,7 +299,7 @@ BEFORE = OWN | WRITTEN | {"fx_cache_hits": 2, "cache_files_before": 40}
             OWN | {"fx_cache_hits": 2, "fx_cache_misses": 1, "artefacts_loaded_bytes": 5000},
             "artefacts",
             (2, 3),
-            "1 were compiled",
+            "1 compiled",
         ),
     ],
 )
