@@ -1,8 +1,10 @@
 """What the kernels read from a decoder layer, computed in plain torch, is what the layer itself computes."""
 
+import ast
 import copy
 import functools
 import importlib.util
+import inspect
 from typing import Any
 
 import pytest
@@ -158,6 +160,20 @@ def test_every_architecture_is_here_and_has_the_classes_that_are_offered() -> No
         names = {type(module).__name__ for module in build(architecture).modules()}
         offered = {name for name in LAYERS if name.startswith(WHOLE[architecture].prefix) and name in names}
         assert len(offered) == sum(map(bool, WHOLE[architecture][1:])), offered
+
+
+@pytest.mark.parametrize("architecture", sorted(set(WHOLE) - set(PUBLISHED)))
+def test_a_layer_takes_what_the_one_that_it_replaces_takes(architecture: str) -> None:
+    """The package kernels refuses another number or kind of arguments while a model is loaded."""
+    tree = ast.parse((kernel_packages.BUNDLED / "matvec/build/torch-cuda/layers.py").read_text(encoding="utf-8"))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    ours = {node.name: ast.unparse(last.args) for node in classes if isinstance(last := node.body[-1], ast.FunctionDef)}
+    for module in build(architecture).modules():
+        layer = LAYERS.get(type(module).__name__, "")
+        if layer in ours:
+            mine = inspect.signature(eval(f"lambda {ours[layer]}: None")).parameters.values()
+            theirs = inspect.signature(type(module).forward).parameters.values()
+            assert [one.kind for one in mine] == [one.kind for one in theirs], layer
 
 
 def test_a_layer_that_is_not_fused_has_no_description(description: Any) -> None:

@@ -6,12 +6,14 @@ from torch import nn
 from . import decoder_layer, exchange, ops, steps
 
 
-class Linear(nn.Module):
-    """Replaces nn.Linear, dense or with torchao's 8-bit or 4-bit weights: a matrix-vector product in one kernel, and of
-    a matrix that is dense or of 8 bits that with a token of each of a few texts."""
-
+class _Layer(nn.Module):
     can_torch_compile = True
     has_backward = False
+
+
+class Linear(_Layer):
+    """Replaces nn.Linear, dense or with torchao's 8-bit or 4-bit weights: a matrix-vector product in one kernel, and of
+    a matrix that is dense or of 8 bits that with a token of each of a few texts."""
 
     weight: torch.Tensor
     bias: torch.Tensor | None
@@ -23,11 +25,10 @@ class Linear(nn.Module):
         return ops.linear(input, matrix[0], matrix[1], self.bias)
 
 
-class SummedLinear(nn.Module):
+class SummedLinear(_Layer):
     """Replaces a linear layer whose parts ranks add up: GPUs of one machine write theirs into each other's memory."""
 
     can_torch_compile = False
-    has_backward = False
 
     def forward(self, x):
         matrix = ops.matrix(self.weight) if x.is_cuda else None
@@ -39,11 +40,10 @@ class SummedLinear(nn.Module):
         return out if self.bias is None else out + self.bias
 
 
-class SummedEmbedding(nn.Module):
+class SummedEmbedding(_Layer):
     """Replaces an embedding of which each rank has some rows: looked up and exchanged in one kernel."""
 
     can_torch_compile = False
-    has_backward = False
 
     def forward(self, input):
         width = self.weight.shape[1]
@@ -52,11 +52,10 @@ class SummedEmbedding(nn.Module):
         return exchange.looked_up(input.contiguous(), self.weight)
 
 
-class GatheredLinear(nn.Module):
+class GatheredLinear(_Layer):
     """Replaces the output head of which each rank has some rows: likewise."""
 
     can_torch_compile = False
-    has_backward = False
 
     def forward(self, x):
         own = self.part(x).contiguous()
@@ -64,16 +63,13 @@ class GatheredLinear(nn.Module):
         return every.movedim(0, -2).flatten(-2)
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(_Layer):
     """Replaces a decoder layer with fused projections that `description` knows. For a single token it is five kernels,
     six in mixtures, and seven where what is added is normalized, as in Olmo 3, GLM-4 and Gemma 3 (six where the next
     product does it).
 
     It attends to the filled slots of the custom decode loop's static cache, or updates the states in it.
     """
-
-    can_torch_compile = True
-    has_backward = False
 
     def forward(
         self,
@@ -89,11 +85,8 @@ class DecoderLayer(nn.Module):
         return _computed(self, hidden_states, past_key_values, position_embeddings, kwargs)
 
 
-class DecoderLayerWithAnglesFirst(nn.Module):
+class DecoderLayerWithAnglesFirst(_Layer):
     """The same for Gemma 2 and 3, LFM2, Mixtral and Qwen3.5, whose layers take the angles as second argument."""
-
-    can_torch_compile = True
-    has_backward = False
 
     def forward(
         self,
@@ -108,11 +101,8 @@ class DecoderLayerWithAnglesFirst(nn.Module):
         return _computed(self, hidden_states, past_key_values, position_embeddings, kwargs)
 
 
-class DecoderLayerWithoutPositions(nn.Module):
+class DecoderLayerWithoutPositions(_Layer):
     """The same for Granite's hybrids, whose layers get no positions, and angles where they rotate at all."""
-
-    can_torch_compile = True
-    has_backward = False
 
     def forward(
         self,
@@ -127,11 +117,8 @@ class DecoderLayerWithoutPositions(nn.Module):
         return _computed(self, hidden_states, past_key_values, position_embeddings, kwargs)
 
 
-class DecoderLayerOfGPT2(nn.Module):
+class DecoderLayerOfGPT2(_Layer):
     """The same for GPT-2, whose layers get no angles: their position is in the vector."""
-
-    can_torch_compile = True
-    has_backward = False
 
     def forward(
         self,
@@ -162,41 +149,29 @@ def _computed(module, hidden, cache, angles, more):
     return own()
 
 
-class RotaryEmbedding(nn.Module):
+class RotaryEmbedding(_Layer):
     """Replaces the rotary embedding of the same models: one kernel for the angles of a new token."""
-
-    can_torch_compile = True
-    has_backward = False
 
     def forward(self, x, position_ids):
         return _angles(self, x, position_ids, x.dtype)
 
 
-class TypedRotaryEmbedding(nn.Module):
+class TypedRotaryEmbedding(_Layer):
     """Replaces that of Gemma 3, whose kinds of layer have their own frequencies."""
-
-    can_torch_compile = True
-    has_backward = False
 
     def forward(self, x, position_ids, layer_type):
         return _angles(self, x, position_ids, x.dtype, 2, layer_type)
 
 
-class FloatRotaryEmbedding(nn.Module):
+class FloatRotaryEmbedding(_Layer):
     """Replaces that of Olmo 3, the same in float32."""
-
-    can_torch_compile = True
-    has_backward = False
 
     def forward(self, x, position_ids, layer_type):
         return _angles(self, x, position_ids, torch.float32, 2, layer_type)
 
 
-class HalfRotaryEmbedding(nn.Module):
+class HalfRotaryEmbedding(_Layer):
     """Replaces that of gpt-oss, which returns each angle once for both halves of a head."""
-
-    can_torch_compile = True
-    has_backward = False
 
     def forward(self, x, position_ids):
         return _angles(self, x, position_ids, x.dtype, 1)
@@ -211,11 +186,8 @@ def _angles(module, x, position_ids, dtype, copies=2, *layer_type):
     return steps.rotary(frequencies, position_ids, scaling, dtype, copies)
 
 
-class StepEnd(nn.Module):
+class StepEnd(_Layer):
     """Replaces the end of a greedy step of the custom decode loop: next token and all counters, in one kernel."""
-
-    can_torch_compile = True
-    has_backward = False
 
     def forward(self, logits, step):
         if torch.compiler.is_compiling() or not steps.can_end(logits, step):
