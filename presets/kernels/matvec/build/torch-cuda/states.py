@@ -241,9 +241,10 @@ def mix(
 
 
 def fits(mixer: Mixer, cached: object, taps: int) -> bool:
-    """Whether the kernels compute it, with the states of this layer of a cache, which a prompt has filled."""
+    """Whether the kernels compute it, with the states of this layer of a cache, which a prompt has filled. In code that
+    torch.compile makes they are untried."""
     sizes = mixer.key_size, mixer.value_size
-    if any(size & (size - 1) for size in sizes) or sizes[0] * sizes[1] > _MOST_NUMBERS:
+    if any(size & (size - 1) for size in sizes) or sizes[0] * sizes[1] > _MOST_NUMBERS or torch.compiler.is_compiling():
         return False
     known = cached.has_previous_state[0] and not cached.record_past
     return known and cached.conv_states[0].shape[-1] == taps and all(one.is_contiguous() for one in states_of(cached))
