@@ -77,8 +77,8 @@ const overlaps = () => {
   }));
   const beyond = [...document.querySelectorAll('.main-svg text')].filter(seen).flatMap((e) => {
     const box = e.getBoundingClientRect(), edge = e.closest('.main-svg').getBoundingClientRect();
-    const fits = box.left > edge.left - 1 && box.right < edge.right + 1;
-    return fits ? [] : [`"${e.textContent}" is cut: it takes ${Math.round(box.left - edge.left)} to ${Math.round(box.right - edge.left)} of ${edge.width} px`];
+    const fits = box.left > edge.left - 1 && box.right < edge.right + 1 && box.top > edge.top - 1 && box.bottom < edge.bottom + 1;
+    return fits ? [] : [`"${e.textContent}" is cut: ${[box.left - edge.left, box.right - edge.right, box.top - edge.top, box.bottom - edge.bottom].map(Math.round)} px from the edges of its chart`];
   });
   const width = document.documentElement.scrollWidth, window_ = document.documentElement.clientWidth;
   return [...beyond, ...(width > window_ ? [`the page is ${width} px wide in a window of ${window_}`] : []), ...clash];

@@ -60,6 +60,14 @@ def test_a_story_is_presented_played_and_left_by_keys(open_page: Open) -> None:
     user.wait(f"!{SLIDE}.open && !document.fullscreenElement")
 
 
+def test_no_text_of_a_slide_is_cut_however_long_the_name_of_its_memory(open_page: Open) -> None:
+    user = open_page("?view=stories&story=four-bit", 1280, 720)
+    user.wait(f"{PANEL} && {PANEL}.dataset.over === 'recorded-four-bit'")
+    user.page.keyboard.press("p")
+    user.wait(f"{SLIDE}.open && {SLIDE}.querySelector('.ytitle').textContent.endsWith(', GiB')")
+    assert obstacles(user.page) == []
+
+
 def test_p_in_a_field_is_a_letter(open_page: Open) -> None:
     user = open_page("?run=two")
     user.page.locator("#prompt textarea").press("p")

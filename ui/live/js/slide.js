@@ -167,7 +167,7 @@ export function makeSlide(dialog, button, shown, race) {
 
 // --- its chart: large letters, few grid lines, and nothing to operate ---
 
-const LONGEST_NAME = 32, ROOM_ABOVE = 1.12;
+const LONGEST_NAME = 32, ROOM_ABOVE = 1.12, LETTER_EM = 0.7;
 
 /**
  * What a slide draws: title with unit, lines in that unit, and the ends of both axes.
@@ -198,17 +198,18 @@ function slideLines(charts, key, { head, series, ended }, names) {
   const bounds = curveLabels(chart, at, { ...view, units }, '').map(({ text, y }) => ({ text, y }));
   const title = (head.unit === 'forward' && chart.encoder?.title) || chart.title || head.memory_label;
   return {
-    title: title[0].toUpperCase() + title.slice(1) + ', ' + unit, lines, bounds, low, high: top > low ? low + ROOM_ABOVE * (top - low) : low + 1,
+    title: title[0].toUpperCase() + title.slice(1) + ', ' + unit, short: (chart.title || 'Memory') + ', ' + unit, lines, bounds, low, high: top > low ? low + ROOM_ABOVE * (top - low) : low + 1,
     last: Math.max(1, ...measured.map(line => line.x[line.x.length - 1] ?? 0)), word: head.unit === 'forward' ? 'forward pass' : 'token',
   };
 }
 
 // Draws it into a box, in its size and with letters of the size of its font.
 /** @param {HTMLElement} box @param {ReturnType<typeof slideLines>} what */
-async function drawSlideChart(box, { title, lines, bounds, low, high, last, word }) {
+async function drawSlideChart(box, { title, short, lines, bounds, low, high, last, word }) {
   await plotly();
   const size = parseFloat(getComputedStyle(box).fontSize), grid = css('--border-color-primary'), wide = box.clientWidth;
   if (wide < 8 * size || box.clientHeight < 8 * size || !lines.length) return Plotly.purge(box);
+  const said = title.length * LETTER_EM * size < box.clientHeight ? title : short;  // it stands on its side
   const axis = { gridcolor: grid, linecolor: grid, zeroline: false, nticks: 6 };
   const traces = lines.map(line => ({
     x: line.x, y: line.y, mode: 'lines', name: withoutMarkup(line.label), showlegend: Boolean(line.label),
@@ -217,7 +218,7 @@ async function drawSlideChart(box, { title, lines, bounds, low, high, last, word
   Plotly.react(box, traces, {
     width: wide, height: box.clientHeight, margin: { t: 4.5 * size, r: size, b: 3.5 * size, l: 4 * size },
     ...look(size, '--body-text-color'), legend: { orientation: 'h', x: 0, y: 1.01, yanchor: 'bottom', traceorder: 'normal' },
-    xaxis: { ...axis, range: [0, last], showgrid: false, title: { text: word, standoff: 0 } }, yaxis: { ...axis, range: [low, high], title: { text: title, standoff: 0 } },
+    xaxis: { ...axis, range: [0, last], showgrid: false, title: { text: word, standoff: 0 } }, yaxis: { ...axis, range: [low, high], title: { text: said, standoff: 0 } },
     annotations: bounds.map(({ text, y }) => ({ text: withoutMarkup(text), x: 1, xref: 'paper', y, xanchor: 'right', yanchor: 'bottom', showarrow: false, font: { size } })),
   }, { staticPlot: true });
 }
