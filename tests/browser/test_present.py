@@ -30,13 +30,14 @@ def test_a_story_is_presented_played_and_left_by_keys(open_page: Open) -> None:
     keys.press("p")
     user.wait(f"{SLIDE}.open && {SLIDE}.querySelector('.scatterlayer path')")
     assert slide.locator(".td-slide-title").inner_text() == told.title
-    assert slide.locator(".td-slide-tail").inner_text().startswith("less KV cache than")
-    assert slide.locator(".td-slide-figure").inner_text() in user.text("#story-live [data-key=kv] .td-foot")
+    assert [slide.locator(f".td-slide-{part}").inner_text() for part in ("figure", "tail")] == [
+        user.page.locator(f".td-story-number {part}").inner_text() for part in ("b", "span")
+    ], "one number of a story, on its page and on its slide"
     assert user.page.evaluate(SMALLEST_PX) >= 18 and user.page.evaluate(OUTSIDE) == []
     assert obstacles(user.page) == []
 
     keys.press("PageDown")  # a story of one arm, with its own chart
-    user.wait(f"{SLIDE}.querySelector('.td-slide-tail').textContent === 'MiB of KV cache in arm A'")
+    user.wait(f"{SLIDE}.querySelector('.td-slide-tail').textContent.includes('beside a dense model')")
     assert user.page.evaluate(OUTSIDE) == []
     keys.press("PageDown")
     user.wait(f"{PANEL}.dataset.over === 'recorded-{after.recording}'")

@@ -48,7 +48,8 @@ export function makeSlide(dialog, button, shown, race) {
     const run = shown(), story = storyShown();
     if (!dialog.open) return;
     const card = run?.head.card, key = story?.chart ?? 'latency', figures = run?.head.figures ?? {};
-    const chosen = figures[key] ? key : 'latency', figure = figures[chosen] ?? { lead: '', figure: '', tail: '' };
+    const chosen = figures[key] ? key : 'latency', ofRun = figures[chosen] ?? { lead: '', figure: '', tail: '' };
+    const figure = story ? { lead: '', figure: story.number, tail: story.headline } : ofRun;  // a story has one number everywhere
     const title = story?.title || run?.head.title || '';
     dialog.setAttribute('aria-label', title);
     setText(part('title'), title);
