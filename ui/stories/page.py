@@ -167,7 +167,10 @@ def _shown(bench: Bench, guided: Story) -> ShownStory:
     number = story_number(run, guided.number, guided.sittings, other)
     card = card_of(run.snapshot()) if run.request.traffic is None else None
     tile = card.tiles[0] if card is not None and guided.number == "speed" and number.figure else None
-    caption = f"{run.created.model_label} on {device_name(run.created.machine)}"
+    machine = run.created.machine
+    caption = f"{run.created.model_label} on {device_name(machine)}"
+    if run.created.device != "cpu":  # launches are the work of the host
+        caption += f", host {machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores"
     caption += f", beside {other.created.model_label}" if other is not None else ""
     if len(guided.sittings) > 1:
         caption += f"; the median of {len(guided.sittings)} sittings"
