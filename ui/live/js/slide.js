@@ -181,11 +181,12 @@ function slideLines(charts, key, { head, series, ended }, names) {
   const view = { head, series, ended, hidden: new Set(), axis: 'token', zoom: null, ink: '', neutral: '' };
   const units = charts.map(each => chartUnit(each, view, null)), { unit, scale } = units[at];
   const traces = chartTraces(charts, { ...view, units, tops: null });
+  const runs = head.card?.pairs.length ?? 1, of = runs > 1 ? ', mean of ' + runs + ' runs' : '';  // the line is the last of them
   const lines = traces.filter(trace => trace.meta?.chart === chart.key && trace.meta.arm && trace.meta.curve !== 'ranks' && trace.y.length).map(trace => {
     const arm = head.arms.find(({ name }) => name === trace.meta.arm), last = trace.y[trace.y.length - 1];
     const mean = arm.tiles.find(tile => tile.key === 'latency'), name = names[arm.name] || '';
     const called = name.length > LONGEST_NAME ? name.slice(0, LONGEST_NAME) + '\u2026' : name;
-    const figure = chart.key === 'latency' && mean && mean.value !== 'n/a' ? mean.value + ' ' + mean.unit : Number(last.toPrecision(3)) + ' ' + unit;
+    const figure = chart.key === 'latency' && mean && mean.value !== 'n/a' ? mean.value + ' ' + mean.unit + of : Number(last.toPrecision(3)) + ' ' + unit;
     const who = [arm.name, called === arm.name ? '' : called].filter(Boolean).join(' ');
     const label = trace.meta.curve ? '' : who + (trace.meta.kind ? ', ' + trace.meta.kind + ' layers' : '') + ': ' + figure;
     return { arm: arm.name, curve: Boolean(trace.meta.curve), label, x: trace.x, y: trace.y, color: trace.line.color, dash: trace.line.dash, width: trace.line.width };
