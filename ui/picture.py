@@ -27,6 +27,9 @@ WIDTHS = (6, 3)
 MOST_CHARACTERS = 500
 """Of a text: a record from a file may hold a longer one, and laying it out takes time."""
 
+PLAIN = str.maketrans({"\u00d7": "x", "\u2212": "-", "\u2013": "-", "\u2192": "to"})
+"""Signs of our sentences that the font lacks, and would draw as boxes."""
+
 Point = tuple[float, float]
 
 
@@ -108,7 +111,7 @@ class _Sheet:
 
     def cut(self, text: str, size: int, max_width: float) -> str:
         """The text, or as much of it as has room, with an ellipsis."""
-        text = " ".join(text[:MOST_CHARACTERS].split())
+        text = " ".join(text[:MOST_CHARACTERS].translate(PLAIN).split())
         if self.width(text, size) <= max_width:
             return text
         fits = bisect.bisect_right(range(len(text)), max_width, key=lambda end: self.width(f"{text[:end]}…", size)) - 1
@@ -116,7 +119,7 @@ class _Sheet:
 
     def wrapped(self, text: str, size: int, width: float, max_lines: int) -> list[str]:
         """The text in at most so many lines."""
-        lines, words = [""], text[:MOST_CHARACTERS].split()
+        lines, words = [""], text[:MOST_CHARACTERS].translate(PLAIN).split()
         for at, word in enumerate(words):
             longer = f"{lines[-1]} {word}".strip()
             if self.width(longer, size) <= width or not lines[-1]:

@@ -179,10 +179,13 @@ def less_or_more(change: float) -> str:
 
 
 def range_text(low: float, high: float) -> str:
-    """Both ends of an interval of ratios, with as many digits as tell them apart."""
-    ends = [times(low)[:-1], times(high)[:-1]]
+    """Both ends of an interval of ratios, with as many digits as tell them apart, and from 1 where it lies beyond."""
+    ends, decimals, excludes_1 = [times(low)[:-1], times(high)[:-1]], 1, low > 1 or high < 1
     if ends[0] == ends[1] or high - low < CLOSE:
-        ends = [f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (low, high)]
+        ends, decimals = [f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (low, high)], 2
+    while excludes_1 and decimals < 4 and any(float(end.replace(",", "")) == 1 for end in ends):
+        decimals += 1
+        ends = [f"{end:,.{decimals}f}" for end in (low, high)]
     return " to ".join(ends)
 
 

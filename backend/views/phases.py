@@ -108,9 +108,12 @@ def phase_bar(run: Snapshot, now_s: float, gate: Gate | None) -> PhaseBar | None
         names = [name for name in names if spent[name]]
     parts = []
     for name in names:
-        over = run.ended or list(spent).index(name) < list(spent).index(current)
+        left_off = (
+            name == current and name in ("proof", "quality") and run.status != "done"
+        )  # pairs are kept as they are
+        over = (run.ended and not left_off) or list(spent).index(name) < list(spent).index(current)
         state: Literal["waiting", "now", "done"] = (
-            "done" if over else "now" if name == current and newest else "waiting"
+            "done" if over else "now" if name == current and newest and not run.ended else "waiting"
         )
         text = _text(run, name, state, spent[name], newest if state == "now" else None)
         parts.append(Part(name, text, state, spent[name], expected.get(name)))

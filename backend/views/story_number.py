@@ -13,9 +13,9 @@ from tokendyno.backend.units import times
 from tokendyno.backend.views.start import crossing
 
 NumberKind = Literal["speed", "growth", "memory", "roofline", "pays", "useful", "graphs"]
-"""What the number is, in this order: how fast B is against A; how much more A's KV cache grew after the prompt than B's
-or another model's; peak memory of B against A; B's share of the roofline; tokens from which on waiting for B pays;
-useful tokens a second of B against A; graphs that were compiled for B."""
+"""What the number is, in this order: how fast B is against A, "" where that is not decided; how much more A's KV cache
+grew after the prompt than B's or another model's; peak memory of B against A; B's share of the roofline; tokens from
+which on waiting for B pays; useful tokens a second of B against A; graphs that were compiled for B."""
 
 POINTS = 48
 """Points of a small curve."""
@@ -45,7 +45,8 @@ def _figure(run: Snapshot, arms: Sequence[ArmSeries], kind: NumberKind, sittings
     match kind:
         case "speed":
             comparison = run.comparison()
-            ratio = median(sittings) or (comparison.ratio if comparison else None)
+            decided = comparison if comparison and comparison.outcome != "undecided" else None
+            ratio = median(sittings) or (decided.ratio if decided else None)
             return times(ratio) if ratio else ""
         case "growth":
             grown = [sum(kv[-1] - kv[0] for kv in (arm.kv_sliding, arm.kv_full) if kv) for arm in (a, b)]

@@ -43,7 +43,8 @@ const moving = () => {
   return [...running, ...would.map((e) => `would move: ${name(e)}`)];
 };
 
-// Texts that lie over each other, and a page that is wider than its window. An open list lies over the page by intent.
+// Texts that lie over each other or beyond the edge of their chart, and a page that is wider than its window. An open list
+// lies over the page by intent.
 const overlaps = () => {
   const cut = (box, e) => {
     for (let up = e; up && up !== document.body; up = up.parentElement) {
@@ -74,8 +75,13 @@ const overlaps = () => {
     if (one.e === other.e || !meet(one.box, other.box)) return;
     clash.push(`"${one.text}" (${name(one.e)}) and "${other.text}" (${name(other.e)}) at ${Math.round(one.box.left)},${Math.round(one.box.top)}`);
   }));
+  const beyond = [...document.querySelectorAll('.main-svg text')].filter(seen).flatMap((e) => {
+    const box = e.getBoundingClientRect(), edge = e.closest('.main-svg').getBoundingClientRect();
+    const fits = box.left > edge.left - 1 && box.right < edge.right + 1 && box.top > edge.top - 1 && box.bottom < edge.bottom + 1;
+    return fits ? [] : [`"${e.textContent}" is cut: ${[box.left - edge.left, box.right - edge.right, box.top - edge.top, box.bottom - edge.bottom].map(Math.round)} px from the edges of its chart`];
+  });
   const width = document.documentElement.scrollWidth, window_ = document.documentElement.clientWidth;
-  return [...(width > window_ ? [`the page is ${width} px wide in a window of ${window_}`] : []), ...clash];
+  return [...beyond, ...(width > window_ ? [`the page is ${width} px wide in a window of ${window_}`] : []), ...clash];
 };
 
 // What has the focus, in a word.

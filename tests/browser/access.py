@@ -34,7 +34,7 @@ def moving(page: Any) -> list[str]:
 
 
 def overlaps(page: Any) -> list[str]:
-    """Texts that lie over each other, and a page that is wider than its window."""
+    """Texts that lie over each other or beyond the edge of their chart, and a page that is wider than its window."""
     return _call(page, "overlaps")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.browser.access import overlaps
 from tests.browser.driver import LIVE, Driver
 
 Open = Callable[..., Driver]
@@ -91,6 +92,18 @@ def test_on_a_phone_everything_is_stacked(open_page: Open) -> None:
     texts = [f".{part}.arm-{arm}" for arm in "ab" for part in ("td-phases", "td-text")]  # each below its arm's name
     shown = [user.page.locator(f"#live {one}").bounding_box()["y"] for one in (".td-answer", *texts, ".td-plot")]
     assert [b["y"], *shown] == sorted([b["y"], *shown])
+
+
+def test_no_text_of_a_chart_is_cut_where_three_charts_have_the_least_room(open_page: Open) -> None:
+    user = open_page("?run=recorded-half-bytes", 800, 900)
+    user.wait_over("recorded-half-bytes")
+    legend = user.page.locator(".td-plot .legend3text", has_text="predicted")
+    legend.wait_for()
+    assert overlaps(user.page) == []
+    user.point(2, 24)
+    legend.wait_for(state="hidden")  # values stand in its place
+    user.page.mouse.move(5, 5)
+    legend.wait_for()
 
 
 def test_annotations_are_neutral_shapes_at_their_tokens_and_text_below(open_page: Open) -> None:

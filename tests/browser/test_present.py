@@ -30,19 +30,21 @@ def test_a_story_is_presented_played_and_left_by_keys(open_page: Open) -> None:
     keys.press("p")
     user.wait(f"{SLIDE}.open && {SLIDE}.querySelector('.scatterlayer path')")
     assert slide.locator(".td-slide-title").inner_text() == told.title
-    assert slide.locator(".td-slide-tail").inner_text().startswith("less KV cache than")
-    assert slide.locator(".td-slide-figure").inner_text() in user.text("#story-live [data-key=kv] .td-foot")
+    assert [slide.locator(f".td-slide-{part}").inner_text() for part in ("figure", "tail")] == [
+        user.page.locator(f".td-story-number {part}").inner_text() for part in ("b", "span")
+    ], "one number of a story, on its page and on its slide"
     assert user.page.evaluate(SMALLEST_PX) >= 18 and user.page.evaluate(OUTSIDE) == []
     assert obstacles(user.page) == []
 
     keys.press("PageDown")  # a story of one arm, with its own chart
-    user.wait(f"{SLIDE}.querySelector('.td-slide-tail').textContent === 'MiB of KV cache in arm A'")
+    user.wait(f"{SLIDE}.querySelector('.td-slide-tail').textContent.includes('beside a dense model')")
     assert user.page.evaluate(OUTSIDE) == []
     keys.press("PageDown")
     user.wait(f"{PANEL}.dataset.over === 'recorded-{after.recording}'")
     user.wait(f"{SLIDE}.querySelector('.td-slide-figure').textContent.endsWith('\u00d7')")
     assert slide.locator(".td-slide-title").inner_text() == after.title and f"story={after.name}" in user.page.url
     assert "roofline bound" in user.text("#story-live .td-slide-chart")
+    assert "6.20 ms, mean of 5 runs" in (user.page.locator("#story-live .td-slide-chart").text_content() or "")
 
     # without motion the race begins at its end, and plays when it is asked for once more
     keys.press("Space")
@@ -58,6 +60,14 @@ def test_a_story_is_presented_played_and_left_by_keys(open_page: Open) -> None:
     assert len(texts.first.text_content() or "") >= len(played[0])
     keys.press("Escape")
     user.wait(f"!{SLIDE}.open && !document.fullscreenElement")
+
+
+def test_no_text_of_a_slide_is_cut_however_long_the_name_of_its_memory(open_page: Open) -> None:
+    user = open_page("?view=stories&story=four-bit", 1280, 720)
+    user.wait(f"{PANEL} && {PANEL}.dataset.over === 'recorded-four-bit'")
+    user.page.keyboard.press("p")
+    user.wait(f"{SLIDE}.open && {SLIDE}.querySelector('.ytitle').textContent.endsWith(', GiB')")
+    assert obstacles(user.page) == []
 
 
 def test_p_in_a_field_is_a_letter(open_page: Open) -> None:

@@ -24,6 +24,7 @@ def test_a_story_plays_and_its_arms_can_be_run_here(open_page: Open) -> None:
     page = user.page
     user.wait(f"{PANEL} && {PANEL}.dataset.over === 'recorded-{first.recording}'")
     assert user.text(".td-story-text h2") == first.title
+    assert "NVIDIA H100 80GB HBM3, host Intel" in user.text(".td-first .td-story-caption"), "beside its number"
     assert page.locator("#story [aria-current]").inner_text().startswith(first.title)
     user.wait("document.querySelector('#story-live .td-race').textContent.includes('Pause')")
 

@@ -2,12 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { scaled, tileSoFar, wording } from '../../ui/live/js/verdict.js';
+import { axisOf, scaled, tileSoFar, wording } from '../../ui/live/js/verdict.js';
 
 test('an arm that takes 2x the time has its pairs around 2, not around 0.5', () => {
   const slower = { pairs: [0.5, 0.4], ratio: 0.5, low: 0.4, high: 0.8 };
   assert.deepEqual(scaled({ ...slower, tail: 'the time of float32' }), { pairs: [2, 2.5], ratio: 2, low: 1.25, high: 2.5 });
   assert.deepEqual(scaled({ ...slower, tail: '' }), slower);
+});
+
+test('the scale shows 1 where the interval holds it, however close the pairs are', () => {
+  const { from, to } = axisOf({ pairs: [1.42, 1.46], ratio: 1.44, low: 0.12, high: 17 });
+  assert.ok(from < 0 && to > Math.log(1.46));
 });
 
 test('a figure that only arm A has so far stands beside a dash', () => {

@@ -3,11 +3,12 @@
 import io
 from typing import Any
 
-from PIL import Image
+import pytest
+from PIL import Image, ImageDraw, ImageFont
 
 from tests.browser.stored_runs import EVIL, evil
 from tests.support.runs import created, ended
-from tokendyno.backend.recordings.recorded_runs import shipped_records
+from tokendyno.backend.recordings.recorded_runs import shipped_id, shipped_names, shipped_records
 from tokendyno.backend.runs.run import folded
 from tokendyno.backend.views.share import Shared, shared
 from tokendyno.ui.picture import HEIGHT, MARGIN, WIDTH, picture
@@ -32,6 +33,16 @@ def coloured(image: Any, box: tuple[int, int, int, int]) -> set[str]:
 def test_both_arms_are_named_and_drawn() -> None:
     image = drawn(shared(folded(shipped_records("recorded-compile"))))
     assert coloured(image, (0, 180, WIDTH, 300)) == coloured(image, (0, 320, WIDTH, HEIGHT)) == {"A", "B"}
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_the_font_has_every_letter_that_is_drawn(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    monkeypatch.setattr(ImageDraw.ImageDraw, "text", lambda self, at, text, *_, **__: texts.append(text))
+    picture(shared(folded(shipped_records(shipped_id(name)))))
+    font = ImageFont.load_default(40)
+    box = bytes(font.getmask("\uffff"))
+    assert [letter for letter in set("".join(texts)) if bytes(font.getmask(letter)) == box] == []
 
 
 def test_a_run_without_a_token_has_a_picture_too() -> None:

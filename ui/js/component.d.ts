@@ -30,7 +30,7 @@ interface Window {
   tokendynoAddress?: any;
   /** The story that is shown, for its slide, and its neighbours. */
   tokendynoStory?: {
-    title: string; claim: string; chart: string; place: number; count: number;
+    title: string; claim: string; number: string; headline: string; chart: string; place: number; count: number;
     before?: { name: string; title: string }; after?: { name: string; title: string }; open(name: string): void;
   } | null;
   /** Pages whose controls have changed since they were checked (ui/components/events.py). */

@@ -67,7 +67,7 @@ class ShownClaim(msgspec.Struct, frozen=True):
 class ShownStory(msgspec.Struct, frozen=True):
     """One story as it is shown.
 
-    number    its one figure, "" for none; `headline` goes on after it, `why` is the reason
+    number    its one figure, "" where the recording decides none; `headline` goes on after it, `why` is the reason
     times     what a token takes in both arms, "" where that is not the point
     curves    of arms A and B, from 0 to 1
     played    its own recording and then others; `batching`: another page plays it
@@ -166,8 +166,11 @@ def _shown(bench: Bench, guided: Story) -> ShownStory:
     other = bench.runs.get(shipped_id(guided.beside)) if guided.beside else None
     number = story_number(run, guided.number, guided.sittings, other)
     card = card_of(run.snapshot()) if run.request.traffic is None else None
-    tile = card.tiles[0] if card is not None and guided.number == "speed" else None
-    caption = f"{run.created.model_label} on {device_name(run.created.machine)}"
+    tile = card.tiles[0] if card is not None and guided.number == "speed" and number.figure else None
+    machine = run.created.machine
+    caption = f"{run.created.model_label} on {device_name(machine)}"
+    if run.created.device != "cpu":  # launches are the work of the host
+        caption += f", host {machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores"
     caption += f", beside {other.created.model_label}" if other is not None else ""
     if len(guided.sittings) > 1:
         caption += f"; the median of {len(guided.sittings)} sittings"
@@ -203,7 +206,7 @@ def _played(bench: Bench, guided: Story, recording: str, shows: str) -> ShownRec
 # --- "Run it here": with the recorded model where a GPU can run it, else with the embedded one ---
 
 GOING_ON = (
-    "Your run on the page {page} is still going on. Stop it there or wait for its end, then press Run it here again."
+    "Your run on the page {page} is still going on. Stop it there or wait for its end, then press the button again."
 )
 
 

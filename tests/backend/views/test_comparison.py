@@ -7,8 +7,9 @@ from tests.support.runs import arm_records, created, ended, finished
 from tokendyno.backend.messages import Tokens
 from tokendyno.backend.runs.records import ArmEvent, Ended
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.runs.summary import Comparison
 from tokendyno.backend.views.card import card_of
-from tokendyno.backend.views.comparison import Difference, differences
+from tokendyno.backend.views.comparison import LETTERS, Difference, differences, headline
 from tokendyno.backend.views.document import document
 from tokendyno.backend.views.tiles import tiles
 from tokendyno.backend.views.verdict import verdict_of
@@ -103,3 +104,10 @@ def test_sentence_tile_and_document_have_one_figure_however_much_single_steps_an
     written = document(run)
     assert written.comparison == compared and written.arms[1].summary.latency_mean_s == b.latency_mean_s
     assert f"{1 - 1 / compared.ratio:.0%}" in differences(now)["latency"].text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"), [(1.02, 2.1, "1.02 to 2.10"), (1.004, 1.15, "1.004 to 1.150"), (1.2, 2.1, "1.2 to 2.1")]
+)
+def test_an_interval_that_excludes_1_is_not_shown_as_reaching_it(low: float, high: float, shown: str) -> None:
+    assert headline(Comparison(1.11, low, high, 0.95, 4, "b_faster"), LETTERS).ends == shown

@@ -84,6 +84,18 @@ def test_a_run_of_workers_that_were_kept_began_with_its_first_pair() -> None:
     assert (bar(run, 99.0).label, bar(run, 99.0).spent_s) == ("Done in 16 s", 16.0)
 
 
+def test_a_reading_that_was_stopped_is_not_shown_as_done() -> None:
+    run = begun()
+    for record in [*arm_records("A", 2), *arm_records("B", 2)]:
+        run.append(record)
+    run.append(progress("A", 20.0, "prove", 1.0))
+    run.append(progress("A", 21.0, "quality"))
+    run.append(progress("A", 25.0, "quality", 4.0))
+    run.append(ended("cancelled", "Stopped."))
+    states = texts(bar(run, 30.0))
+    assert states["proof"] == "done" and states["quality"] == "waiting"
+
+
 def test_a_run_that_is_over_says_how_long_it_took_and_drops_what_was_not_done() -> None:
     run = begun()
     run.append(progress("A", 0.5, "load", 0.5))

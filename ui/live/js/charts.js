@@ -135,7 +135,8 @@ export function makeCharts(charts) {
       if (wording.note) figure.annotations.push({
         text: withoutMarkup(wording.note), showarrow: false, xanchor: 'center', xref: 'paper', yref: 'paper', x: (x[0] + x[1]) / 2, y: (y[0] + y[1]) / 2,
       });
-      const legend = { orientation: 'h', x: tight ? x[0] - (stacked ? 0 : 0.02) : x[1], y: y[1], xanchor: tight ? 'left' : 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: 11 }, itemwidth: 30 };
+      const left = tight && (stacked || i < n - 1);  // the last one's may be wider than its chart, and would be cut
+      const legend = { orientation: 'h', x: left ? x[0] - (stacked ? 0 : 0.02) : x[1], y: y[1], xanchor: left ? 'left' : 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: 11 }, itemwidth: 30 };
       figure['legend' + axisSuffix(i)] = legend;
     });
     return figure;

@@ -48,7 +48,8 @@ export function makeSlide(dialog, button, shown, race) {
     const run = shown(), story = storyShown();
     if (!dialog.open) return;
     const card = run?.head.card, key = story?.chart ?? 'latency', figures = run?.head.figures ?? {};
-    const chosen = figures[key] ? key : 'latency', figure = figures[chosen] ?? { lead: '', figure: '', tail: '' };
+    const chosen = figures[key] ? key : 'latency', ofRun = figures[chosen] ?? { lead: '', figure: '', tail: '' };
+    const figure = story ? { lead: '', figure: story.number, tail: story.headline } : ofRun;  // a story has one number everywhere
     const title = story?.title || run?.head.title || '';
     dialog.setAttribute('aria-label', title);
     setText(part('title'), title);
@@ -167,7 +168,7 @@ export function makeSlide(dialog, button, shown, race) {
 
 // --- its chart: large letters, few grid lines, and nothing to operate ---
 
-const LONGEST_NAME = 32, ROOM_ABOVE = 1.12;
+const LONGEST_NAME = 32, ROOM_ABOVE = 1.12, LETTER_EM = 0.7;
 
 /**
  * What a slide draws: title with unit, lines in that unit, and the ends of both axes.
@@ -180,11 +181,12 @@ function slideLines(charts, key, { head, series, ended }, names) {
   const view = { head, series, ended, hidden: new Set(), axis: 'token', zoom: null, ink: '', neutral: '' };
   const units = charts.map(each => chartUnit(each, view, null)), { unit, scale } = units[at];
   const traces = chartTraces(charts, { ...view, units, tops: null });
+  const runs = head.card?.pairs.length ?? 1, of = runs > 1 ? ', mean of ' + runs + ' runs' : '';  // the line is the last of them
   const lines = traces.filter(trace => trace.meta?.chart === chart.key && trace.meta.arm && trace.meta.curve !== 'ranks' && trace.y.length).map(trace => {
     const arm = head.arms.find(({ name }) => name === trace.meta.arm), last = trace.y[trace.y.length - 1];
     const mean = arm.tiles.find(tile => tile.key === 'latency'), name = names[arm.name] || '';
     const called = name.length > LONGEST_NAME ? name.slice(0, LONGEST_NAME) + '\u2026' : name;
-    const figure = chart.key === 'latency' && mean && mean.value !== 'n/a' ? mean.value + ' ' + mean.unit : Number(last.toPrecision(3)) + ' ' + unit;
+    const figure = chart.key === 'latency' && mean && mean.value !== 'n/a' ? mean.value + ' ' + mean.unit + of : Number(last.toPrecision(3)) + ' ' + unit;
     const who = [arm.name, called === arm.name ? '' : called].filter(Boolean).join(' ');
     const label = trace.meta.curve ? '' : who + (trace.meta.kind ? ', ' + trace.meta.kind + ' layers' : '') + ': ' + figure;
     return { arm: arm.name, curve: Boolean(trace.meta.curve), label, x: trace.x, y: trace.y, color: trace.line.color, dash: trace.line.dash, width: trace.line.width };
@@ -198,17 +200,18 @@ function slideLines(charts, key, { head, series, ended }, names) {
   const bounds = curveLabels(chart, at, { ...view, units }, '').map(({ text, y }) => ({ text, y }));
   const title = (head.unit === 'forward' && chart.encoder?.title) || chart.title || head.memory_label;
   return {
-    title: title[0].toUpperCase() + title.slice(1) + ', ' + unit, lines, bounds, low, high: top > low ? low + ROOM_ABOVE * (top - low) : low + 1,
+    title: title[0].toUpperCase() + title.slice(1) + ', ' + unit, short: (chart.title || 'Memory') + ', ' + unit, lines, bounds, low, high: top > low ? low + ROOM_ABOVE * (top - low) : low + 1,
     last: Math.max(1, ...measured.map(line => line.x[line.x.length - 1] ?? 0)), word: head.unit === 'forward' ? 'forward pass' : 'token',
   };
 }
 
 // Draws it into a box, in its size and with letters of the size of its font.
 /** @param {HTMLElement} box @param {ReturnType<typeof slideLines>} what */
-async function drawSlideChart(box, { title, lines, bounds, low, high, last, word }) {
+async function drawSlideChart(box, { title, short, lines, bounds, low, high, last, word }) {
   await plotly();
   const size = parseFloat(getComputedStyle(box).fontSize), grid = css('--border-color-primary'), wide = box.clientWidth;
   if (wide < 8 * size || box.clientHeight < 8 * size || !lines.length) return Plotly.purge(box);
+  const said = title.length * LETTER_EM * size < box.clientHeight ? title : short;  // it stands on its side
   const axis = { gridcolor: grid, linecolor: grid, zeroline: false, nticks: 6 };
   const traces = lines.map(line => ({
     x: line.x, y: line.y, mode: 'lines', name: withoutMarkup(line.label), showlegend: Boolean(line.label),
@@ -217,7 +220,7 @@ async function drawSlideChart(box, { title, lines, bounds, low, high, last, word
   Plotly.react(box, traces, {
     width: wide, height: box.clientHeight, margin: { t: 4.5 * size, r: size, b: 3.5 * size, l: 4 * size },
     ...look(size, '--body-text-color'), legend: { orientation: 'h', x: 0, y: 1.01, yanchor: 'bottom', traceorder: 'normal' },
-    xaxis: { ...axis, range: [0, last], showgrid: false, title: { text: word, standoff: 0 } }, yaxis: { ...axis, range: [low, high], title: { text: title, standoff: 0 } },
+    xaxis: { ...axis, range: [0, last], showgrid: false, title: { text: word, standoff: 0 } }, yaxis: { ...axis, range: [low, high], title: { text: said, standoff: 0 } },
     annotations: bounds.map(({ text, y }) => ({ text: withoutMarkup(text), x: 1, xref: 'paper', y, xanchor: 'right', yanchor: 'bottom', showarrow: false, font: { size } })),
   }, { staticPlot: true });
 }

@@ -110,13 +110,14 @@ export function nextStep(next, run, codes) {
   part(code + ' button')?.focus({ preventScroll: true });
 }
 
-// The ends of the scale, as logarithms: what the pairs span and the interval as far as it is not many times wider.
+// The ends of the scale, as logarithms: what the pairs span, the interval as far as it is not many times wider, and 1 where
+// it holds that.
 /** @param {Pick<Live.Card, 'pairs' | 'ratio' | 'low' | 'high'>} card */
 export function axisOf(card) {
   const logs = card.pairs.map(Math.log), middle = Math.log(card.ratio);
   const spread = Math.max(0.01, Math.max(...logs) - middle, middle - Math.min(...logs));
   const reach = Math.min(4 * spread, Math.max(Math.log(card.high) - middle, middle - Math.log(card.low)));
-  const half = 1.15 * Math.max(spread, reach);
+  const half = 1.15 * Math.max(spread, reach, card.low < 1 && card.high > 1 ? Math.abs(middle) : 0);
   return { from: middle - half, to: middle + half };
 }
 

@@ -55,6 +55,7 @@ function drawFirst(story, noRuns) {
   if (story.number) add(said, 'b', '', story.number);
   add(said, 'span', '', story.headline);
   if (story.times) add(first, 'p', 'td-story-times', story.times);
+  if (story.number) add(first, 'p', 'td-story-caption', story.caption + '.');
   add(first, 'p', 'td-story-why', story.why);
   first.append(button('td-take', noRuns ? '\u25B6 Play the recording' : '\u25B6 Run it on this machine', '', () => {
     if (noRuns) play(story); else trigger('take', { name: story.name });
@@ -99,7 +100,6 @@ function drawText(story, playing) {
   });
   const said = add(text, 'div', 'td-story-words');
   story.text.forEach((words) => paragraph(said, '', words));
-  add(said, 'p', 'td-story-caption', 'The number: ' + story.caption + '.');
   const claim = add(text, 'div', 'td-claim');
   const words = add(claim, 'p', 'td-claim-said', story.claim + ' ');
   add(words, 'cite', '', story.source);
@@ -121,7 +121,7 @@ function draw() {
   if (!story) return;
   const slides = stories.filter(({ batching }) => !batching), place = slides.indexOf(story);
   window.tokendynoStory = place < 0 ? null : {
-    title: story.title, claim: story.claim, chart: story.chart, place, count: slides.length, before: slides[place - 1], after: slides[place + 1],
+    title: story.title, claim: story.claim, number: story.number, headline: story.headline, chart: story.chart, place, count: slides.length, before: slides[place - 1], after: slides[place + 1],
     open: name => choose(name),
   };
   drawFirst(story, shown.no_runs);
