@@ -149,7 +149,7 @@ def reading_row(title: str, reading: TextReading | None) -> QualityRow:
 
 # --- the gate: what a gain costs, in a clause of the verdict, and a line with figures and tolerances --
 
-NOT_READ = "Quality not read: `tokendyno quality` with the same arms reads it"
+NOT_READ = "Quality not read: the command tokendyno quality reads it"
 RANDOM_WEIGHTS = "Random weights: quality means nothing here"
 
 

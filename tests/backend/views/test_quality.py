@@ -81,7 +81,7 @@ GAIN = "B is 2.6× as fast as A (2.4 to 2.8)"
 def test_the_cost_stands_with_the_gain() -> None:
     sentence, line = said(None)
     assert sentence == f"{GAIN} and writes another text from token 37 on."
-    assert line == "Quality not read: `tokendyno quality` with the same arms reads it"
+    assert line == "Quality not read: the command tokendyno quality reads it"
     assert said(SAME)[0] == f"{GAIN} and predicts the same, bit for bit."
     assert said(ROUNDING)[0] == f"{GAIN} and is numerically the same."
     assert said(SMALL)[0] == (

@@ -65,7 +65,7 @@ def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quali
     command = re.search("<h2>Command</h2><pre>(.*?)</pre>", text)
     assert command is not None and html.unescape(command[1]) == command_of(run.request)
     unread = held(text)["head"]["verdict"]
-    assert unread["gate"] == "Quality not read: `tokendyno quality` with the same arms reads it"
+    assert unread["gate"] == "Quality not read: the command tokendyno quality reads it"
 
     class Others(RunLog):
         def reading(self, of: Created) -> PairReading:
