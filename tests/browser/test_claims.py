@@ -34,7 +34,7 @@ def test_rows_detail_filter_and_address(open_page: Callable[..., Driver]) -> Non
     assert one.said in opened.text_content() and all(figure.measured in opened.text_content() for figure in figures)
     assert len(opened.query_selector_all(".td-claim-chart")) == sum(figure.value is not None for figure in figures)
     ticks = page.eval_on_selector_all(".td-claim-chart .xtick text", "all => all.map(one => one.textContent)")
-    assert "0.00002 nats" in ticks, "small numbers plainly, not 20\u00b5"
+    assert "0.00005 nats" in ticks, "small numbers plainly, not 20\u00b5"
     for width in (1440, 768, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert obstacles(page) == [], width

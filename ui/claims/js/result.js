@@ -31,7 +31,7 @@ function claimChart(parent, figure) {
   drawPlot(plot, () => [measured(css('--body-text-color'))], {
     height: CLAIM_CHART_HEIGHT, margin: { t: 4, b: 22, l: 4, r: 12, autoexpand: false }, hovermode: false,
     shapes: [...band(css(subdued)), zero(css(subdued))],
-    xaxis: { range, nticks: 6, tickformat: ',~r', ticksuffix: sign, automargin: false }, yaxis: { visible: false, automargin: false },
+    xaxis: { range, nticks: sign.length > 1 ? 4 : 6, tickangle: 0, tickformat: ',~r', ticksuffix: sign, automargin: false }, yaxis: { visible: false, automargin: false },
   });
 }
 
