@@ -136,8 +136,7 @@ def _open_visit(
     def opened(request: gr.Request) -> Updates:
         query = read_address(request)
         page = opening_page(bench, request)
-        if page != "stories":
-            bench.expect_run()
+        bench.expect_run()  # the first page has a button that starts one, too
         updates: Updates = {address: page}  # `index_page` has opened its tab; whoever was faster has another by now
         updates |= claims.show() if page == "claims" else {}
         updates |= {advise.fields.model: query.model} if query.model else {}
