@@ -79,7 +79,6 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
         advise_on_fit(fit, advise, pages)
         advise_on_compare(compare, advise, pages)
         run_here(bench, story, compare, batching, pages)
-        _expect_runs(bench, [compare_tab, advise_tab, batching_tab, worth_tab], address)
         _open_visit(bench, demo, address, story, advise, fit, claims)
     return demo
 
@@ -112,16 +111,6 @@ def _tell_address(tabs: Sequence[gr.Tab], models: Sequence[gr.Dropdown], fit: Fi
     gr.on(changes, None, values, None, js=tell("fit", "gpu", "gpus", "amounts"), **QUIET)
 
 
-def _expect_runs(bench: Bench, tabs: Sequence[gr.Tab], address: gr.HTML) -> None:
-    """What a run needs is prepared once a visitor enters a page that starts runs."""
-
-    def expect(first: object) -> None:
-        if first:  # "" until the visit has been answered: the browser also tells which tab is selected at first
-            bench.expect_run()
-
-    gr.on([tab.select for tab in tabs], expect, address, None, **QUIET)
-
-
 def _open_visit(
     bench: Bench,
     demo: gr.Blocks,
@@ -136,7 +125,7 @@ def _open_visit(
     def opened(request: gr.Request) -> Updates:
         query = read_address(request)
         page = opening_page(bench, request)
-        bench.expect_run()  # the first page has a button that starts one, too
+        bench.expect_run()  # the first page has a button that starts one, and so have most others
         updates: Updates = {address: page}  # `index_page` has opened its tab; whoever was faster has another by now
         updates |= claims.show() if page == "claims" else {}
         updates |= {advise.fields.model: query.model} if query.model else {}

@@ -108,9 +108,8 @@ def phase_bar(run: Snapshot, now_s: float, gate: Gate | None) -> PhaseBar | None
         names = [name for name in names if spent[name]]
     parts = []
     for name in names:
-        left_off = (
-            name == current and name in ("proof", "quality") and run.status != "done"
-        )  # pairs are kept as they are
+        # a proof or a reading that was stopped gave nothing; pairs are kept as they are
+        left_off = name == current and name in ("proof", "quality") and run.status != "done"
         over = (run.ended and not left_off) or list(spent).index(name) < list(spent).index(current)
         state: Literal["waiting", "now", "done"] = (
             "done" if over else "now" if name == current and newest and not run.ended else "waiting"

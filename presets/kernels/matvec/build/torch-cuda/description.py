@@ -134,8 +134,6 @@ def describe(module: nn.Module) -> Parts | None:
     parts = parts._replace(gain=getattr(module, "residual_multiplier", 1.0))
     if hasattr(getattr(module, "mlp", None), "experts"):
         return _of_mixture(parts, module.mlp)
-    if getattr(module, "block_sparse_moe", None) is not None:  # beside a shared MLP: Granite's
-        return None
     wide, down, act = _feed_forward(module)
     if wide is None or type(act) not in (*_SILU, *_GELU):
         return None
@@ -149,8 +147,7 @@ def _describe_attention(module: nn.Module, norms: list[torch.Tensor | None], eps
     output = attention.o_proj if hasattr(attention, "o_proj") else attention.out_proj
     angles = getattr(attention.config, "rope_parameters", None) or {}
     turned = int(attention.head_dim * angles.get("partial_rotary_factor", 1.0))
-    turns = getattr(attention, "use_rope", True)
-    turns = turns and getattr(attention.config, "position_embedding_type", "rope") == "rope"
+    rope = getattr(attention.config, "position_embedding_type", "rope") == "rope"  # None where there are no positions
     return Parts(
         attention,
         (_joined(attention, "qkv_proj", "q_proj"), output),
@@ -159,7 +156,7 @@ def _describe_attention(module: nn.Module, norms: list[torch.Tensor | None], eps
         offset,
         _weights([getattr(attention, name, None) for name in names]),
         cap=getattr(attention, "attn_logit_softcapping", None) or 0.0,
-        rotated=turned if turns else 0,
+        rotated=turned if rope and getattr(attention, "use_rope", True) else 0,
         pairs=type(attention).__name__ in _PAIRS,
         unscaled=angles.get("original_max_position_embeddings", 0) if angles.get("llama_4_scaling_beta") else 0,
         opened=type(attention).__name__ in _GATED_QUERIES,

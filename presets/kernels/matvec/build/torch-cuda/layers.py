@@ -7,6 +7,8 @@ from . import decoder_layer, exchange, ops, steps
 
 
 class _Layer(nn.Module):
+    """What the package `kernels` reads of a layer before it replaces a forward pass by this one's."""
+
     can_torch_compile = True
     has_backward = False
 
