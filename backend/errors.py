@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-MAX_LISTED = 24  # valid names; beyond that only the nearest are listed
+MAX_LISTED = 25  # valid names; beyond that only the nearest are listed
 MAX_NEAREST = 6
 NEAR = 0.65  # likeness (difflib's ratio) from which a name is suggested: "nonsense" and "bert-base-uncased" have 0.40
 LEAST_BEGINNING = 3  # letters

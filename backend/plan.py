@@ -13,6 +13,7 @@ from tokendyno.backend.models.source import ModelSource
 
 LoadingKind = Literal["device_map", "no-warmup", "plain"]
 KernelsKind = Literal["off", "hub", "local", "mapping"]
+AllocatorKind = Literal["fixed", "expandable"]
 GraphsKind = Literal["auto", "off", "compile", "manual"]
 LoopKind = Literal["generate", "own"]
 ShapesKind = Literal["exact", "padded", "buckets", "dynamic"]
@@ -156,6 +157,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
     experts       value of `set_experts_implementation`, or None: transformers chooses
     loading       device_map: weights go to the device as they are read, after an allocator warm-up (but see
                   `reserves`); no-warmup: without the warm-up; plain: to host memory, then moved as a whole
+    allocator     expandable: segments of torch's CUDA allocator grow in place (`expandable_segments`)
     projections   separate: q, k, v, gate and up as in the model; fused: one matrix for q, k, v and one for gate, up
     sinks         whether attention keeps the sinks that it was trained with
     """
@@ -173,6 +175,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
     kernels_rows: bool = False
     experts: str | None = None
     loading: LoadingKind = "device_map"
+    allocator: AllocatorKind = "fixed"
     projections: ProjectionsKind = "separate"
     sinks: bool = True
     parallel: ParallelPlan = ParallelPlan()

@@ -17,6 +17,7 @@ CAUSES = {
     OTHER_MODEL: ("attention",),
     NUMBER_FORMAT: ("dtype", "quantization", "cache"),
     "order of summation": (
+        "allocator",
         "attention",
         "cache",
         "compile",

@@ -54,7 +54,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     assert len(flat) > 20 and len(set(flat)) == 1
     assert b["y"][-1] > flat[-1] and sorted(set(b["y"])) == b["y"]
 
-    assert user.text(".td-digest") == "6 verified, 9 off, 2 not applicable; A and B differ in KV cache"
+    assert user.text(".td-digest") == "6 verified, 9 off, 3 not applicable; A and B differ in KV cache"
     ledger = user.text(".td-ledger")
     assert ledger.count("\u2713 verified") == 2 and "DynamicSlidingWindowLayer" in ledger
     user.page.click("#live .td-all")
@@ -78,6 +78,20 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
         user.page.set_viewport_size({"width": 1440, "height": 900})
         user.page.wait_for_timeout(1500)
         user.page.screenshot(path=str(ROOT / "docs" / "screenshot.png"))
+
+
+def test_a_small_window_shows_charts_and_texts_of_a_run_that_goes_on(open_page: Open) -> None:
+    user = open_page()
+    user.page.set_viewport_size({"width": 1280, "height": 720})
+    user.type("max-new-tokens", "1000")
+    user.run()
+    user.wait_tokens(0, 20)
+    user.wait("Math.abs(document.querySelector('#live .td-run-bar').getBoundingClientRect().top) < 20")
+    charts = "[...document.querySelectorAll('#live .js-plotly-plot')]"
+    assert user.page.evaluate(f"Math.max(...{charts}.map(one => one.getBoundingClientRect().bottom))") <= 730
+    user.page.click("#live .td-run-stop")
+    user.wait_status("cancelled")
+    assert user.page.locator("#live .td-run-stop").is_hidden()
 
 
 def test_a_blocked_arm_is_fixed_with_one_click(open_page: Open) -> None:

@@ -45,9 +45,18 @@ class Observed:
             self.stages_s[name] = self.stages_s.get(name, 0.0) + took_s
 
 
+_expandable = False
+"""What this process asked torch's allocator for last; PYTORCH_ALLOC_CONF is left alone as long as no arm asks."""
+
+
 def make_context(plan: LoadPlan, observed: Observed) -> None:
-    """Create the CUDA context before anything is loaded, so that its seconds are a stage of their own."""
+    """Choose the allocator's segments, and create the CUDA context before anything is loaded, so that its seconds are a
+    stage of their own."""
+    global _expandable
     if plan.device != "cpu":
+        if _expandable != (expandable := plan.allocator == "expandable"):
+            torch.cuda.memory._set_allocator_settings(f"expandable_segments:{expandable}")
+            _expandable = expandable
         with observed.stage("context"):
             torch.zeros(1, device=plan.device)
             torch.cuda.synchronize()

@@ -42,7 +42,8 @@ def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processe
         "quantized-hqq4",
         "quantized-quanto4",
     )
-    assert untried == {("cache", name) for name in caches} | {("quantization", "torchao-int4")} | prompts
+    others = {("quantization", "torchao-int4"), ("allocator", "expandable")}
+    assert untried == {("cache", name) for name in caches} | others | prompts
 
 
 def test_what_an_axis_says_of_itself_is_what_the_page_and_the_ledger_go_by() -> None:

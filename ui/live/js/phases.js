@@ -3,9 +3,12 @@
 
 import { add, badge, count, el, seconds, setText } from '../../components/js/dom.js';
 
-/** @param {HTMLElement} box */
-export function makePhaseBar(box) {
+/** @param {HTMLElement} box @param {(() => void) | null} press of Stop, which a small window shows here too */
+export function makePhaseBar(box, press) {
   const label = add(box, 'b'), parts = add(box, 'div', 'td-run-parts'), rule = add(box, 'span', 'td-run-rule');
+  const stop = add(box, 'button', 'td-run-stop');
+  stop.textContent = 'Stop';
+  stop.addEventListener('click', () => press?.());
   /** @type {Live.PhaseBar | null} */
   let bar = null;
   let heardAt = 0, over = false;
@@ -19,6 +22,7 @@ export function makePhaseBar(box) {
     heardAt = performance.now();
     over = ended;
     box.hidden = !bar;
+    stop.hidden = !press || ended;
     if (!bar) return;
     fill = null;
     const widths = widthsOf(bar.parts);

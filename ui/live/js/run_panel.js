@@ -14,6 +14,7 @@ const STATUS_LABELS = {
 };
 const LEVEL_LABELS = { note: 'Note: ', fallback: '\u25B2 Fallback: ', blocked: '\u2715 Blocked: ' };
 const WATCHED = 'What was recorded appears here: open a story, or a link to a run.';
+const SMALL = matchMedia('(max-width: 760px), (max-height: 800px)');
 const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 
 /**
@@ -37,7 +38,7 @@ const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
  * }} panel
  */
 export function makeRunPanel({ page, empty, run: runButton, code, links = true, bar: hasBar = true, question, begin, show, grow, whole, end, clear, written, pace, tick }) {
-  const phases = makePhases(find('.td-progress')), bar = makePhaseBar(find('.td-run-bar'));
+  const phases = makePhases(find('.td-progress')), bar = makePhaseBar(find('.td-run-bar'), settings.acts ? stop : null);
   const verdict = makeVerdict(), card = makeCard(find('.td-answer'), settings.acts ? next => nextStep(next, runButton, code) : null);
   const tiles = makeTiles(find('.td-tiles')), details = makeDetails(find('.td-rows'));
   const ledger = makeLedger(find('.td-ledger'), () => (links ? 'files/' + encodeURIComponent(run) + '.py' : ''));
@@ -98,6 +99,17 @@ export function makeRunPanel({ page, empty, run: runButton, code, links = true, 
     setText(find('.td-message'), broken ? '' : head.message);
     show(head, reply, broken);
     setPace(reply.ended);
+    if (first && !reply.ended && settings.acts && SMALL.matches) comeIntoSight();
+  }
+
+  /** In a small window verdict, texts and charts of a run that goes on take the place of what was asked for. */
+  function comeIntoSight() {
+    const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
+    find('.td-run-bar').scrollIntoView({ block: 'start', behavior: still ? 'auto' : 'smooth' });
+  }
+
+  function stop() {
+    /** @type {HTMLButtonElement | null} */ (document.querySelector(runButton.replace('run', 'stop')))?.click();
   }
 
   /** @param {boolean} waits for the first pair, so that there is only a sentence */

@@ -1,0 +1,39 @@
+"""How torch's CUDA allocator takes memory from the GPU."""
+
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked
+from tokendyno.backend.plan import Plan
+from tokendyno.backend.script.parts import Script
+
+_DOCS = "https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf"
+
+_NO_GPU = blocked(lambda s: not s.cuda, "Segments are those of torch's CUDA allocator: choose a GPU for it.", _DOCS)
+
+
+class Allocator(Optimization):
+    name = "allocator"
+    title = "CUDA allocator"
+    summary = "How torch takes memory from the GPU: tensors that grow leave gaps in segments of fixed size."
+    default = "fixed"
+    off = "fixed"
+    sets = "load.allocator"
+    order = 6
+    aliases = {"expandable": ("expandable_segments", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")}
+    wish = "memory"
+    choices = (
+        Choice("fixed", "fixed segments", "torch's default: a gap is used again only by a tensor that fits into it."),
+        Choice(
+            "expandable",
+            "expandable segments",
+            "Segments grow in place, so that tensors which grow, such as a KV cache, leave no gaps behind.",
+            (_NO_GPU,),
+            tried_on_several_gpus=False,
+        ),
+    )
+
+    def write(self, script: Script, plan: Plan) -> None:
+        if plan.load.allocator == "expandable":
+            settings = '"expandable_segments:True"'
+            script.prepare.insert(0, f"torch.cuda.memory._set_allocator_settings({settings})  # of PYTORCH_ALLOC_CONF")
+
+
+AXIS = Allocator()
