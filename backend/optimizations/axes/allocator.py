@@ -1,12 +1,12 @@
 """How torch's CUDA allocator takes memory from the GPU."""
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, blocked
+from tokendyno.backend.optimizations.base import Choice, Optimization, note
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
 _DOCS = "https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf"
 
-_NO_GPU = blocked(lambda s: not s.cuda, "Segments are those of torch's CUDA allocator: choose a GPU for it.", _DOCS)
+_NO_GPU = note(lambda s: not s.cuda, "Without a GPU there is no such allocator, so this changes nothing.", _DOCS)
 
 
 class Allocator(Optimization):

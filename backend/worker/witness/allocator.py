@@ -11,7 +11,8 @@ def find(observation: Observation) -> Finding:
     """By bytes: a segment of fixed size beside expandable ones can have gaps. PYTORCH_ALLOC_CONF may ask for what the
     arm does not."""
     if observation.plan.load.device != "cuda":
-        return Finding("allocator", "fixed", "nothing is on a GPU", outcome="not_applicable")
+        same = "nothing is on a GPU: all choices are the same"
+        return Finding("allocator", observation.plan.load.allocator, same, outcome="not_applicable")
     segments = torch.cuda.memory_snapshot()
     total = sum(int(segment["total_size"]) for segment in segments)
     expandable = sum(int(segment["total_size"]) for segment in segments if segment["is_expandable"])
