@@ -31,9 +31,11 @@ class Allocator(Optimization):
     )
 
     def write(self, script: Script, plan: Plan) -> None:
-        if plan.load.allocator == "expandable":
-            settings = '"expandable_segments:True"'
-            script.prepare.insert(0, f"torch.cuda.memory._set_allocator_settings({settings})  # of PYTORCH_ALLOC_CONF")
+        if plan.load.device == "cuda" and plan.load.allocator == "expandable":
+            script.prepare += [
+                "# the same as PYTORCH_ALLOC_CONF=expandable_segments:True",
+                'torch._C._accelerator_setAllocatorSettings("expandable_segments:True")',
+            ]
 
 
 AXIS = Allocator()

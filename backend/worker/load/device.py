@@ -55,7 +55,7 @@ def make_context(plan: LoadPlan, observed: Observed) -> None:
     global _expandable
     if plan.device != "cpu":
         if _expandable != (expandable := plan.allocator == "expandable"):
-            torch.cuda.memory._set_allocator_settings(f"expandable_segments:{expandable}")
+            torch._C._accelerator_setAllocatorSettings(f"expandable_segments:{expandable}")
             _expandable = expandable
         with observed.stage("context"):
             torch.zeros(1, device=plan.device)

@@ -161,7 +161,7 @@ def test_its_rules_say_why_by_what_source_and_point_at_real_choices(axis: Optimi
 
 # --- the script -----------------------------------------------------------------------------------
 
-UNWRITTEN = {("loading", "cpu"): "nothing is moved to a device"} | {
+UNWRITTEN = {("loading", "cpu"): "nothing is moved to a device", ("allocator", "cpu"): "a CPU has none"} | {
     (axis.name, device): "a script of one prompt has no other requests"
     for axis in AXES
     if axis.many_requests
