@@ -17,6 +17,7 @@ class Whole(NamedTuple):
 
 
 WHOLE = {
+    "bamba": Whole("Bamba", "DecoderLayerInPair"),
     "cwm": Whole("Cwm"),
     "ernie4_5": Whole("Ernie4_5", rotary=""),
     "gemma": Whole("Gemma", norm="OffsetRMSNorm"),

@@ -14,6 +14,7 @@ _NORMS = (
     ("input_layernorm", "post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm"),
     ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"),
     ("operator_norm", "", "ffn_norm", ""),
+    ("input_layernorm", "", "pre_ff_layernorm", ""),
 )
 """What architectures call the norms before and after attention, before and after the MLP. A layer's own is the row
 whose last norm it has, else the first; it need not have the others."""
@@ -199,13 +200,12 @@ def _describe_mixer(module: nn.Module, norms: list[torch.Tensor | None], eps: fl
 
 def _feed_forward(module: nn.Module) -> tuple[nn.Module | None, nn.Module, nn.Module]:
     """Of a layer's MLP gate and up as one, None where they are not fused; down; and the activation."""
-    if hasattr(module, "feed_forward"):
-        mlp = module.feed_forward
-        return getattr(mlp.w1, "whole", None), mlp.w2, nn.SiLU()
     if hasattr(module, "shared_mlp"):
         mlp = module.shared_mlp
         return mlp.input_linear, mlp.output_linear, mlp.activation
-    mlp = module.mlp
+    mlp = module.feed_forward if hasattr(module, "feed_forward") else module.mlp
+    if hasattr(mlp, "w1"):
+        return getattr(mlp.w1, "whole", None), mlp.w2, nn.SiLU()
     act = getattr(mlp, "act_fn", None) or mlp.activation_fn
     return _joined(mlp, "gate_up_proj", "gate_proj"), mlp.down_proj, act
 
