@@ -12,7 +12,7 @@ from tokendyno.backend.worker.patch.projections import fuse
 
 ARCHITECTURES = [*CONFIGS, *OTHERS]
 EVERY = [*ARCHITECTURES, *STATES, *LATENTS, *(pytest.param(name, marks=pytest.mark.full) for name in MORE_STATES)]
-HYBRIDS = ("bamba", "lfm2", "qwen3_5_text")
+HYBRIDS = ("bamba", "lfm2", "qwen3_5_text", "qwen3_next")
 
 
 @pytest.mark.parametrize("attention", [None, pytest.param("eager", marks=pytest.mark.full)])

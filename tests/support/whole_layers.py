@@ -72,6 +72,9 @@ MIXTURES: dict[str, dict[str, Any]] = {
     "qwen3_moe": _ROUTED | {"num_experts": 8, "norm_topk_prob": True, "mlp_only_layers": [1]},
     "qwen2_moe": _ROUTED | {"num_experts": 8, "shared_expert_intermediate_size": 48, "qkv_bias": True},
     "qwen3_5_moe_text": _ROUTED | PARTIAL | _DELTA | {"num_experts": 8, "shared_expert_intermediate_size": 48},
+    "qwen3_next": _ROUTED | PARTIAL | _DELTA | {
+        "num_experts": 8, "shared_expert_intermediate_size": 48, "norm_topk_prob": True, "mlp_only_layers": [1],
+    },
     "olmoe": _ROUTED | {"num_experts": 12, "num_attention_heads": 4},
     "mixtral": SHAPE | {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": WINDOW},
     "glm4_moe": _ROUTED | PARTIAL | {

@@ -20,10 +20,12 @@ _NORMS = (
 whose last norm it has, else the first; it need not have the others."""
 _PAIRS = ("GlmAttention", "Glm4Attention", "HeliumAttention", "Ernie4_5Attention")
 """Attention that rotates each even dimension of a head with the next one: nothing else tells."""
-_GATED_QUERIES = ("Qwen3_5Attention", "Qwen3_5MoeAttention")
+_GATED_QUERIES = ("Qwen3NextAttention", "Qwen3_5Attention", "Qwen3_5MoeAttention")
 """Attention whose projection of queries gives a gate behind each."""
+_ORDERING = "fix_query_key_value_ordering"
+"""Method of Qwen3-Next's linear attention, whose rows heads of keys interleave, until `fuse` sorts them."""
 _LOGITS = ("GptOssTopKRouter", "MixtralTopKRouter", "Qwen3_5MoeTopKRouter")
-_PROBABILITIES = ("Qwen2MoeTopKRouter", "Qwen3MoeTopKRouter", "OlmoeTopKRouter")
+_PROBABILITIES = ("Qwen2MoeTopKRouter", "Qwen3MoeTopKRouter", "Qwen3NextTopKRouter", "OlmoeTopKRouter")
 _SIGMOIDS = ("Glm4MoeTopkRouter", "DeepseekV3TopkRouter")
 
 AMONG, OVER, SIGMOID, SIGMOID_NORMED, GIVEN = range(5)
@@ -172,7 +174,10 @@ def _describe_mixer(module: nn.Module, norms: list[torch.Tensor | None], eps: fl
         sizes = Mixer(CONVOLUTION, conv.in_channels)
     elif hasattr(module, "linear_attn"):
         mixer = module.linear_attn
-        products, conv = (getattr(mixer.in_proj_qkv, "whole", None), mixer.out_proj), mixer.conv1d
+        if hasattr(mixer, _ORDERING) and _ORDERING not in vars(mixer):  # `fuse` replaces it where it sorts rows
+            return None
+        first = mixer.in_proj_qkvz if hasattr(mixer, "in_proj_qkvz") else mixer.in_proj_qkv
+        products, conv = (getattr(first, "whole", None), mixer.out_proj), mixer.conv1d
         more = mixer.A_log, mixer.dt_bias, mixer.norm.weight
         heads = mixer.num_k_heads, mixer.num_v_heads, mixer.head_k_dim, mixer.head_v_dim
         sizes = Mixer(DELTA_RULE, conv.in_channels, *heads)

@@ -105,7 +105,7 @@ class DecoderLayerInPair(_Layer):
 
 
 class DecoderLayerWithAnglesFirst(_Layer):
-    """The same for Gemma 2 and 3, LFM2, Mixtral and Qwen3.5, whose layers take the angles as second argument."""
+    """The same for Gemma 2 and 3, LFM2, Mixtral, Qwen3-Next and 3.5, whose layers take the angles second."""
 
     def forward(
         self,
