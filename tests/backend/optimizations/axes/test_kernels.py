@@ -69,6 +69,12 @@ def test_whole_layers_run_where_kernels_compute_the_experts_too(model: str, expe
         ),
         ("gemma3n_text", {"projections": "fused"}, set()),
         ("bamba", {"projections": "fused"}, {"DecoderLayerInPair", "RotaryEmbedding", "RMSNorm"}),
+        ("qwen3_next", {"projections": "fused"}, {"OffsetRMSNorm", "RotaryEmbedding"}),  # experts by other code
+        (
+            "qwen3_next",
+            {"projections": "fused", "experts": "triton"},
+            {"DecoderLayerWithAnglesFirst", "OffsetRMSNorm", "RotaryEmbedding"},
+        ),
         ("qwen2_moe", {"projections": "fused", "experts": "triton"}, {"DecoderLayer", "RotaryEmbedding", "RMSNorm"}),
         # the gate of whose shared expert kernels read dense only
         (
