@@ -29,7 +29,7 @@ from tokendyno.backend.models.facts import CacheLayers, Matrix, ModelKind
 from tokendyno.backend.models.files.config_fields import encode_config
 from tokendyno.backend.paths import PRESETS, ROOT, is_private, private_folder
 
-VERSION = 11
+VERSION = 12
 """Raised whenever an answer would differ for the same config: answers of other versions are not read."""
 
 

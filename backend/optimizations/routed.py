@@ -21,7 +21,7 @@ ALIKE = (
     "qwen3_next",
 )
 """Architectures whose experts have gate above up and no biases, as transformers stores most mixtures."""
-WHOLE = ("glm4_moe", "gpt_oss", "mixtral", "olmoe", "qwen2_moe", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_moe")
+WHOLE = (*(name for name in ALIKE if name not in ("deepseek_v2", "deepseek_v3", "glm4_moe_lite")), "gpt_oss")
 """Architectures with experts of which kernels compute whole layers, router included."""
 
 

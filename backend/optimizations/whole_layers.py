@@ -17,6 +17,7 @@ class Whole(NamedTuple):
 
 
 WHOLE = {
+    "bamba": Whole("Bamba", "DecoderLayerInPair"),
     "cwm": Whole("Cwm"),
     "ernie4_5": Whole("Ernie4_5", rotary=""),
     "gemma": Whole("Gemma", norm="OffsetRMSNorm"),
@@ -45,6 +46,7 @@ WHOLE = {
     "qwen3_5_moe_text": Whole("Qwen3_5Moe", "DecoderLayerWithAnglesFirst", "", "OffsetRMSNorm"),
     "qwen3_5_text": Whole("Qwen3_5", "DecoderLayerWithAnglesFirst", "", "OffsetRMSNorm"),
     "qwen3_moe": Whole("Qwen3Moe"),
+    "qwen3_next": Whole("Qwen3Next", "DecoderLayerWithAnglesFirst", norm="OffsetRMSNorm"),
     "seed_oss": Whole("SeedOss"),
     "smollm3": Whole("SmolLM3"),
 }

@@ -12,6 +12,7 @@ from tokendyno.backend.worker.patch.projections import fuse
 
 ARCHITECTURES = [*CONFIGS, *OTHERS]
 EVERY = [*ARCHITECTURES, *STATES, *LATENTS, *(pytest.param(name, marks=pytest.mark.full) for name in MORE_STATES)]
+HYBRIDS = ("bamba", "lfm2", "qwen3_5_text", "qwen3_next")
 
 
 @pytest.mark.parametrize("attention", [None, pytest.param("eager", marks=pytest.mark.full)])
@@ -48,7 +49,7 @@ def test_a_prompt_in_chunks_gives_the_same_text(architecture: str) -> None:
             assert torch.equal(own(model, inputs, chunk=chunk), expected)
 
 
-@pytest.mark.parametrize("architecture", [*sorted(set(ARCHITECTURES) - {"gpt2", "phi3"}), "lfm2", "qwen3_5_text"])
+@pytest.mark.parametrize("architecture", [*sorted(set(ARCHITECTURES) - {"gpt2", "phi3"}), *HYBRIDS])
 def test_fused_projections_give_the_same_text(architecture: str) -> None:
     """phi3 and gpt2 have theirs fused by themselves."""
     model, inputs = build(architecture), prompt(20, 3, padded=4)

@@ -24,6 +24,7 @@ _STATES = {"layer_types": ["linear_attention"] * 3 + ["full_attention"]}
 _DELTA = _STATES | {
     "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 16, "linear_value_head_dim": 32,
 }  # fmt: skip
+_SPACE = {"mamba_n_heads": 8, "mamba_n_groups": 2, "mamba_d_state": 32}
 MODELS: dict[str, dict[str, Any]] = {
     "llama": SHAPE | {"attention_bias": True, "mlp_bias": True},
     "mistral": SHAPE | {"sliding_window": WINDOW},
@@ -54,10 +55,10 @@ MODELS: dict[str, dict[str, Any]] = {
         "intermediate_size": 80, "num_key_value_heads": 4,
     },
     "qwen3_5_text": SHAPE | PARTIAL | _DELTA,
-    "granitemoehybrid": SHAPE | _STATES | {
-        "num_local_experts": 0, "shared_intermediate_size": 96, "mamba_n_heads": 8, "mamba_n_groups": 2,
-        "mamba_d_state": 32, "residual_multiplier": 0.4, "attention_multiplier": 0.2,
+    "granitemoehybrid": SHAPE | _STATES | _SPACE | {
+        "num_local_experts": 0, "shared_intermediate_size": 96, "residual_multiplier": 0.4, "attention_multiplier": 0.2,
     },
+    "bamba": SHAPE | _SPACE | {"attn_layer_indices": [1, 3]},
     "gpt_oss": SHAPE | {
         "sliding_window": WINDOW, "num_local_experts": 4, "num_experts_per_tok": 2, "rope_parameters": ROPE,
     },
@@ -71,6 +72,9 @@ MIXTURES: dict[str, dict[str, Any]] = {
     "qwen3_moe": _ROUTED | {"num_experts": 8, "norm_topk_prob": True, "mlp_only_layers": [1]},
     "qwen2_moe": _ROUTED | {"num_experts": 8, "shared_expert_intermediate_size": 48, "qkv_bias": True},
     "qwen3_5_moe_text": _ROUTED | PARTIAL | _DELTA | {"num_experts": 8, "shared_expert_intermediate_size": 48},
+    "qwen3_next": _ROUTED | PARTIAL | _DELTA | {
+        "num_experts": 8, "shared_expert_intermediate_size": 48, "norm_topk_prob": True, "mlp_only_layers": [1],
+    },
     "olmoe": _ROUTED | {"num_experts": 12, "num_attention_heads": 4},
     "mixtral": SHAPE | {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": WINDOW},
     "glm4_moe": _ROUTED | PARTIAL | {

@@ -39,7 +39,7 @@ NO_NORMS = frozenset(
 )
 """Architectures without an RMSNorm that a kernel can replace: the first have one that transformers does not offer to
 any (Gemma's adds 1 to its weight), the others LayerNorm."""
-_DENSE_GATES = ("qwen2_moe", "qwen3_5_moe", "qwen3_5_moe_text")
+_DENSE_GATES = ("qwen2_moe", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next")
 """Architectures whose shared expert has a gate that kernels read as dense."""
 ROWS = "DecoderLayerOfGPT2"
 """The layer of a folder that replaces those of GPT-2 as a whole, once their matrices are stored by rows."""

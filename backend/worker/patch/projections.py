@@ -66,6 +66,8 @@ def fuse(model: Any) -> int:
                     "quantization=none."
                 )
             fused = Fused(parts)
+            if hasattr(module, "fix_query_key_value_ordering") and type(fused.whole.weight) is nn.Parameter:
+                _sort_rows(module, fused)
             setattr(module, group[0], fused)
             for projection in group[1:]:
                 setattr(module, projection, Slice(fused.later))
@@ -77,6 +79,22 @@ def fuse(model: Any) -> int:
             lay_together(module.weight.quant_state)
     offer_layers(model)
     return count
+
+
+def _sort_rows(module: Any, fused: Fused) -> None:
+    """Rows of Qwen3-Next's linear attention, which heads of keys interleave, in the order of Qwen3.5's, so that kernels
+    read both alike. The module's own code says which row is what; from now on it only takes them apart."""
+    rows = torch.arange(sum(fused.sizes), device=fused.whole.weight.device)
+    parts = module.fix_query_key_value_ordering(*rows[None, None].split(fused.sizes, -1))
+    fused.whole.weight.data = fused.whole.weight.data[torch.cat([part.flatten() for part in parts])]
+    shapes = [part.shape[2:] for part in parts]  # of q, k, v, z; b, a
+    sizes = [shape.numel() for shape in shapes]
+
+    def apart(qkvz: Any, ba: Any) -> tuple[Any, ...]:
+        every = *qkvz.split(sizes[:4], -1), *ba.split(sizes[4:], -1)
+        return tuple(part.unflatten(-1, shape) for part, shape in zip(every, shapes, strict=True))
+
+    module.fix_query_key_value_ordering = apart
 
 
 def _whole(parts: list[Any]) -> Any:

@@ -106,21 +106,26 @@ def mixed_by(description: Any, parts: Any, row: Any, past: Any, state: Any) -> t
     return out.reshape(-1), state
 
 
-def computed(parts: Any, rows_of: Any, hidden: Any, mixing: Any) -> tuple[Any, Any]:
-    """The layer of a token hidden (H,), and the key or state that `mixing` its first product gives."""
-    first, output, wide, down = (functools.partial(product, rows_of(one), one.bias) for one in parts.products)
+def computed(parts: Any, rows_of: Any, hidden: Any, mixing: Any, layer: Any) -> tuple[Any, Any]:
+    """The layer of a token hidden (H,), its experts by their own code, and the key or state that `mixing` its first
+    product gives."""
+    first, output, *more = (functools.partial(product, rows_of(one), one.bias) for one in parts.products)
     before, after, between, last = parts.norms
     mixed, kept = mixing(parts, first(normed(hidden, before, parts, parts.shifts[0])))
     mixed = normed(mixed, parts.between, parts._replace(offset=0.0))
     hidden = hidden + parts.gain * normed(output(mixed), after, parts)
-    up = wide(normed(hidden, between, parts, parts.shifts[2]))
+    middle = normed(hidden, between, parts, parts.shifts[2])
+    if parts.experts is not None:
+        return hidden + layer.mlp(middle[None, None]).view(-1), kept
+    wide, down = more
+    up = wide(middle)
     gate, *second = up.chunk(2) if parts.gated else (up,)
     act = gelu(gate, approximate="tanh") if parts.gelu else silu(gate)
     act = act * second[0] if second else act
     return hidden + parts.gain * normed(down(act), last, parts), kept
 
 
-@pytest.mark.parametrize("architecture", DENSE)
+@pytest.mark.parametrize("architecture", [*DENSE, *MIXTURES])
 def test_a_described_layer_is_the_layer(description: Any, architecture: str) -> None:
     """Of the token after a prompt."""
     model, seen = build(architecture), []
@@ -147,7 +152,7 @@ def test_a_described_layer_is_the_layer(description: Any, architecture: str) -> 
                     None if one.recurrent_states[0] is None else one.recurrent_states[0][0] for one in (past, held)
                 )
                 mixing = functools.partial(mixed_by, description, past=past.conv_states[0][0], state=state)
-            mine, kept = computed(parts, description.rows_of, given[0].view(-1), mixing)
+            mine, kept = computed(parts, description.rows_of, given[0].view(-1), mixing, layer)
             if expected is not None:
                 torch.testing.assert_close(kept, expected, rtol=1e-4, atol=1e-4)
             out = out[0] if isinstance(out, tuple) else out
@@ -178,3 +183,13 @@ def test_a_layer_takes_what_the_one_that_it_replaces_takes(architecture: str) ->
 
 def test_a_layer_that_is_not_fused_has_no_description(description: Any) -> None:
     assert description.describe(build("qwen2").model.layers[0]) is None
+
+
+def test_a_layer_whose_rows_heads_interleave_has_no_description(description: Any) -> None:
+    """As fused quantized ones do."""
+    model = build("qwen3_next")
+    fuse(model)
+    layer = model.model.layers[0]
+    assert description.describe(layer) is not None
+    del layer.linear_attn.fix_query_key_value_ordering
+    assert description.describe(layer) is None

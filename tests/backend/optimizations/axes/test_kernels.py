@@ -68,6 +68,13 @@ def test_whole_layers_run_where_kernels_compute_the_experts_too(model: str, expe
             {"DecoderLayerWithAnglesFirst", "TypedRotaryEmbedding", "OffsetRMSNorm"},
         ),
         ("gemma3n_text", {"projections": "fused"}, set()),
+        ("bamba", {"projections": "fused"}, {"DecoderLayerInPair", "RotaryEmbedding", "RMSNorm"}),
+        ("qwen3_next", {"projections": "fused"}, {"OffsetRMSNorm", "RotaryEmbedding"}),  # experts by other code
+        (
+            "qwen3_next",
+            {"projections": "fused", "experts": "triton"},
+            {"DecoderLayerWithAnglesFirst", "OffsetRMSNorm", "RotaryEmbedding"},
+        ),
         ("qwen2_moe", {"projections": "fused", "experts": "triton"}, {"DecoderLayer", "RotaryEmbedding", "RMSNorm"}),
         # the gate of whose shared expert kernels read dense only
         (
@@ -83,6 +90,7 @@ def test_layers_are_named_where_the_worker_offers_them(
     names = (
         "DecoderLayer",
         "DecoderLayerWithAnglesFirst",
+        "DecoderLayerInPair",
         "RMSNorm",
         "OffsetRMSNorm",
         "RotaryEmbedding",

@@ -14,15 +14,18 @@ _NORMS = (
     ("input_layernorm", "post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm"),
     ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"),
     ("operator_norm", "", "ffn_norm", ""),
+    ("input_layernorm", "", "pre_ff_layernorm", ""),
 )
 """What architectures call the norms before and after attention, before and after the MLP. A layer's own is the row
 whose last norm it has, else the first; it need not have the others."""
 _PAIRS = ("GlmAttention", "Glm4Attention", "HeliumAttention", "Ernie4_5Attention")
 """Attention that rotates each even dimension of a head with the next one: nothing else tells."""
-_GATED_QUERIES = ("Qwen3_5Attention", "Qwen3_5MoeAttention")
+_GATED_QUERIES = ("Qwen3NextAttention", "Qwen3_5Attention", "Qwen3_5MoeAttention")
 """Attention whose projection of queries gives a gate behind each."""
+_ORDERING = "fix_query_key_value_ordering"
+"""Method of Qwen3-Next's linear attention, whose rows heads of keys interleave, until `fuse` sorts them."""
 _LOGITS = ("GptOssTopKRouter", "MixtralTopKRouter", "Qwen3_5MoeTopKRouter")
-_PROBABILITIES = ("Qwen2MoeTopKRouter", "Qwen3MoeTopKRouter", "OlmoeTopKRouter")
+_PROBABILITIES = ("Qwen2MoeTopKRouter", "Qwen3MoeTopKRouter", "Qwen3NextTopKRouter", "OlmoeTopKRouter")
 _SIGMOIDS = ("Glm4MoeTopkRouter", "DeepseekV3TopkRouter")
 
 AMONG, OVER, SIGMOID, SIGMOID_NORMED, GIVEN = range(5)
@@ -171,7 +174,10 @@ def _describe_mixer(module: nn.Module, norms: list[torch.Tensor | None], eps: fl
         sizes = Mixer(CONVOLUTION, conv.in_channels)
     elif hasattr(module, "linear_attn"):
         mixer = module.linear_attn
-        products, conv = (getattr(mixer.in_proj_qkv, "whole", None), mixer.out_proj), mixer.conv1d
+        if hasattr(mixer, _ORDERING) and _ORDERING not in vars(mixer):  # `fuse` replaces it where it sorts rows
+            return None
+        first = mixer.in_proj_qkvz if hasattr(mixer, "in_proj_qkvz") else mixer.in_proj_qkv
+        products, conv = (getattr(first, "whole", None), mixer.out_proj), mixer.conv1d
         more = mixer.A_log, mixer.dt_bias, mixer.norm.weight
         heads = mixer.num_k_heads, mixer.num_v_heads, mixer.head_k_dim, mixer.head_v_dim
         sizes = Mixer(DELTA_RULE, conv.in_channels, *heads)
@@ -199,13 +205,12 @@ def _describe_mixer(module: nn.Module, norms: list[torch.Tensor | None], eps: fl
 
 def _feed_forward(module: nn.Module) -> tuple[nn.Module | None, nn.Module, nn.Module]:
     """Of a layer's MLP gate and up as one, None where they are not fused; down; and the activation."""
-    if hasattr(module, "feed_forward"):
-        mlp = module.feed_forward
-        return getattr(mlp.w1, "whole", None), mlp.w2, nn.SiLU()
     if hasattr(module, "shared_mlp"):
         mlp = module.shared_mlp
         return mlp.input_linear, mlp.output_linear, mlp.activation
-    mlp = module.mlp
+    mlp = module.feed_forward if hasattr(module, "feed_forward") else module.mlp
+    if hasattr(mlp, "w1"):
+        return getattr(mlp.w1, "whole", None), mlp.w2, nn.SiLU()
     act = getattr(mlp, "act_fn", None) or mlp.activation_fn
     return _joined(mlp, "gate_up_proj", "gate_proj"), mlp.down_proj, act
 

@@ -87,8 +87,25 @@ class DecoderLayer(_Layer):
         return _computed(self, hidden_states, past_key_values, position_embeddings, kwargs)
 
 
+class DecoderLayerInPair(_Layer):
+    """The same for Bamba, whose layers return attention's weights too: here None."""
+
+    def forward(
+        self,
+        hidden_states,
+        attention_mask=None,
+        position_ids=None,
+        past_key_values=None,
+        use_cache=False,
+        position_embeddings=None,
+        **kwargs,
+    ):
+        kwargs |= {"attention_mask": attention_mask, "position_ids": position_ids, "use_cache": use_cache}
+        return _computed(self, hidden_states, past_key_values, position_embeddings, kwargs), None
+
+
 class DecoderLayerWithAnglesFirst(_Layer):
-    """The same for Gemma 2 and 3, LFM2, Mixtral and Qwen3.5, whose layers take the angles as second argument."""
+    """The same for Gemma 2 and 3, LFM2, Mixtral, Qwen3-Next and 3.5, whose layers take the angles second."""
 
     def forward(
         self,
@@ -144,7 +161,8 @@ def _computed(module, hidden, cache, angles, more):
         more["position_embeddings"] = angles
 
     def own():
-        return type(module).forward(module, hidden, past_key_values=cache, **more)
+        out = type(module).forward(module, hidden, past_key_values=cache, **more)
+        return out[0] if isinstance(out, tuple) else out
 
     if decoder_layer.fits(module, hidden, cache):
         return decoder_layer.layer(module, hidden, cache, own, *(angles or ()))
