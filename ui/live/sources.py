@@ -54,7 +54,7 @@ VIEWS = """    <span class="td-axis" role="group" aria-label="Horizontal axis of
 TEMPLATE = f"""{VERDICT}  <p class="td-head">
     <span class="td-status" role="status" aria-live="polite"></span><span class="td-message"></span>
     <span class="td-title"></span><span class="td-note"></span>
-    <span class="td-basis"></span><span class="td-gate"></span>
+    <span class="td-basis"></span>
     <span class="td-digest" hidden></span><span class="td-interference"></span>
     <span class="td-connection" role="status"></span>
 {RUN_LINK}  </p>
@@ -122,7 +122,7 @@ TEMPLATE = f"""{VERDICT}  <p class="td-head">
   </div>
 </dialog>
 <div class="td-ledger"></div>
-<details class="td-details"><summary>More figures</summary><div class="td-rows"></div></details>
+<details class="td-details"><summary>More figures</summary><p class="td-gate"></p><div class="td-rows"></div></details>
 <ul class="td-remarks" aria-label="Remarks"></ul>
 """
 

@@ -164,11 +164,7 @@ export function makeVerdict() {
   /** @param {Pick<Live.VerdictText, 'gate' | 'gate_run'>} verdict */
   function showGate({ gate: said, gate_run: from }) {
     if (!gate || gate.textContent === (said || '')) return;
-    gate.replaceChildren();
-    gate.title = said || '';
-    if (!said) return;
-    if (from) gate.append(Object.assign(el('a', 'td-gate-line', said), { href: '?' + new URLSearchParams({ run: from }) }));
-    else gate.append(el('span', 'td-gate-line', said));
+    gate.replaceChildren(from ? Object.assign(el('a', '', said), { href: '?' + new URLSearchParams({ run: from }) }) : said);
   }
 
   function clear() {
