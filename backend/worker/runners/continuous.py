@@ -228,3 +228,5 @@ def close_manager(model: LoadedModel, manager: Any) -> None:
         manager._original_attn_impl = None
     manager.destroy()
     gc.collect()  # its parts refer to each other: a graph destroyed during a later capture ends the process
+    if torch.cuda.is_initialized():
+        torch._C._cuda_clearCublasWorkspaces()  # 32 MiB of the stream that this manager alone used
