@@ -27,7 +27,7 @@ def request(*arms: Mapping[str, str], model: str = "pocket", **work: Any) -> Req
     named = [ArmRequest(name, dict(choices)) for name, choices in zip("AB", arms or ({},), strict=False)]
     if traffic := work.pop("traffic", None):  # many requests instead of the prompt
         traffic = drawn(*traffic) if isinstance(traffic, tuple) else traffic  # (what from, seed, how many at once)
-        return Request(model, named, workload_of(traffic, ignore_eos=True), traffic)
+        return Request(model, named, workload_of(traffic, ignore_eos=True, **work), traffic)
     every: dict[str, Any] = {"prompt": SENTENCE, "max_new_tokens": 8, "ignore_eos": True}
     return Request(model, named, Workload(**every | work))
 
