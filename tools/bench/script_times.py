@@ -95,6 +95,10 @@ def pairs_of(model: str, arm: str, workload: Sequence[str], rounds: int, short: 
             last = _script_times(script) if number % 2 else None
             run = run_times(model, arm, workload, short)
             pairs.append((run, last or _script_times(script)))
+            print(
+                f"pair {number + 1}: run, script {', '.join(f'{1e3 * times[1]:.3f}' for times in pairs[-1])} ms",
+                flush=True,
+            )
     return pairs
 
 
