@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
+from unittest import mock
 
 import torch
 import transformers
@@ -179,7 +181,9 @@ def list_matrices(model: Any, ran: set[str]) -> list[Matrix]:
     counts: Counter[Matrix] = Counter()
     seen: set[int] = set()
     embeddings: list[Matrix] = []
-    skipped = [*get_keys_to_not_convert(model), *(model._keep_in_fp32_modules or ())]  # quantizers/base.py
+    # quantizers/base.py; transformers asks before it ties the head, which is the last parameter then
+    with mock.patch.object(model, "named_parameters", partial(model.named_parameters, remove_duplicate=False)):
+        skipped = [*get_keys_to_not_convert(model), *(model._keep_in_fp32_modules or ())]
     for name, module in model.named_modules():
         routed = ".experts." in f".{name}." and "shared" not in name
         use: Use = "routed" if routed else "always" if name in ran else "never"

@@ -149,7 +149,7 @@ def test_what_cannot_be_counted_is_refused_with_a_reason(config: dict[str, Any],
     [
         ("longcat_flash", ("torchao",), 4),  # it lists a weight, which only torchao looks for
         ("deepseek_v32", ("bitsandbytes", "quanto"), 4),  # a module
-        ("gemma3n_text", ("bitsandbytes", "quanto", "torchao"), 1),  # the last one, which might be the head
+        ("gemma3n_text", ("bitsandbytes", "quanto", "torchao"), 0),  # the last one is its head, not yet tied
     ],
 )
 def test_matrices_that_a_library_leaves_as_they_are_are_told_apart(
@@ -160,7 +160,7 @@ def test_matrices_that_a_library_leaves_as_they_are_are_told_apart(
     matrices = list_matrices(build(read_config(tiny_config(architecture)), False), set())
     assert sum(matrix.count for matrix in matrices if matrix.dense_in == libraries) == left
     dense = [matrix for matrix in matrices if matrix.dense_in]
-    assert sum(matrix.count for matrix in dense) == left and {matrix.kind for matrix in dense} == {"linear"}
+    assert sum(matrix.count for matrix in dense) == left and {matrix.kind for matrix in dense} <= {"linear"}
     facts = replace(facts_of("latents"), matrices=tuple(matrices))
     linear = sum(matrix.count for matrix in matrices if matrix.kind == "linear")
     assert packed_matrices(facts, "torchao-int8") == linear - left * ("torchao" in libraries)
