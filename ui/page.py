@@ -134,7 +134,7 @@ def _open_visit(
     def first_fit(request: gr.Request, page: object, *values: Any) -> Updates:
         return fit.show(request, *values) if page == "fit" else {fit.message: gr.skip()}
 
-    outputs = [address, story.view, story.panel, claims.message, claims.result, advise.fields.model]
+    outputs = [address, story.view, story.panel, story.many, claims.message, claims.result, advise.fields.model]
     loaded = demo.load(opened, None, [*outputs, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET)
     loaded.then(first_fit, [address, fit.model, fit.gpu, fit.amounts, fit.gpus], fit.outputs, **QUIET)
 

@@ -43,9 +43,15 @@ def test_a_story_plays_and_its_arms_can_be_run_here(open_page: Open) -> None:
     assert race["y"] + race["height"] <= 900, "texts and their race stand above the fold"
 
     assert obstacles(page) == []
+    many = next(story for story in stories() if story.name == "batching")
+    page.locator("#story").get_by_role("button", name=many.title).click()
+    page.locator("#story-many .td-lane.arm-b canvas").first.wait_for()
+    assert panel.is_hidden() and "run=" not in page.url and obstacles(page) == []
+
     page.locator("#story").get_by_role("button", name=last.title).click()
     user.wait(f"{PANEL}.dataset.over === 'recorded-{last.recording}'")
     assert "story=" + last.name in page.url and "run=" not in page.url
+    assert panel.is_visible() and page.locator("#story-many").is_hidden()
     page.locator("#story .td-take").click()
     page.locator("#run").wait_for(state="visible")
     user.wait(f"document.querySelector('#prompt textarea').value === {last.here.prompt!r}")

@@ -61,8 +61,9 @@ def answer(
     return answer_pull(runs, question, BatchQuery, delta)
 
 
-def batch_panel(bench: Bench) -> gr.HTML:
-    """The panel. It fires the event "finished" when its run has ended."""
+def batch_panel(bench: Bench, elem_id: str = "batch-live", recorded: bool = False) -> gr.HTML:
+    """The panel. It fires the event "finished" when its run has ended. `recorded`: of a story, whose run is not the
+    page's: it leaves the address alone."""
     heads, queue = Heads[BatchHead](), queue_line(bench)
 
     def pull(question: object) -> str:
@@ -71,10 +72,11 @@ def batch_panel(bench: Bench) -> gr.HTML:
     return component(
         "batching",
         TEMPLATE,
-        "batch-live",
+        elem_id,
         classes=["td-panel"],
         functions=[pull],
         terms=TERMS,
         most=[MAX_STEPS_PER_PULL, MAX_MOVES_PER_PULL, MAX_ENDS_PER_PULL],
-        acts=bench.limits.runs,
+        links=not recorded,
+        acts=bench.limits.runs and not recorded,
     )

@@ -27,6 +27,7 @@ from tokendyno.backend.views.sentences import device_name, whole_note
 from tokendyno.backend.views.story_number import story_number
 from tokendyno.ui.batching import request as batch_request
 from tokendyno.ui.batching.page import BatchingPage
+from tokendyno.ui.batching.panel import batch_panel
 from tokendyno.ui.batching.traffic_row import TTFT_LIMIT_S
 from tokendyno.ui.compare.page import ComparePage
 from tokendyno.ui.compare.request import within
@@ -70,7 +71,7 @@ class ShownStory(msgspec.Struct, frozen=True):
     number    its one figure, "" where the recording decides none; `headline` goes on after it, `why` is the reason
     times     what a token takes in both arms, "" where that is not the point
     curves    of arms A and B, from 0 to 1
-    played    its own recording and then others; `batching`: another page plays it
+    played    its own recording and then others; `batching`: many requests
     """
 
     name: str
@@ -103,10 +104,12 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class StoryControls(NamedTuple):
-    """What opens a story, the message line, what an opened story sets, and why nothing can be run here (else "")."""
+    """What opens a story, the panels of its recordings of one prompt and of many, the message line, what an opened story
+    sets, and why nothing can be run here (else "")."""
 
     view: gr.HTML
     panel: gr.HTML
+    many: gr.HTML
     message: gr.HTML
     shown: list[ShownStory]
     no_runs: str
@@ -121,8 +124,9 @@ class StoryControls(NamedTuple):
         opened = by_name.get(name) or by_name[first]
         played = [each.recording for each in opened.played]
         playing = recording if recording in played else played[0]
-        play = "" if opened.batching else shipped_id(playing)
-        return {self.view: encode(self.shown, opened.name, playing, self.no_runs), self.panel: play}
+        shown, other = (self.many, self.panel) if opened.batching else (self.panel, self.many)
+        value = encode(self.shown, opened.name, playing, self.no_runs)
+        return {self.view: value, shown: shipped_id(playing), other: ""}
 
 
 def stories_page(bench: Bench) -> StoryControls:
@@ -134,13 +138,14 @@ def stories_page(bench: Bench) -> StoryControls:
     )
     message = text_line("story-message", role="alert", classes="td-failure")
     panel = live_panel(bench, elem_id="story-live", replays=True)
-    controls = StoryControls(view, panel, message, shown, no_runs)
+    many = batch_panel(bench, elem_id="story-many", recorded=True)
+    controls = StoryControls(view, panel, many, message, shown, no_runs)
 
     def choose(event: gr.EventData) -> Updates:
         chosen = read_event(event, Chosen, "This story")
         return controls.open(story(chosen.name).name, chosen.recording) | {message: ""}
 
-    view.choose(shows_errors(message)(choose), None, [view, panel, message], trigger_mode="multiple", **QUIET)
+    view.choose(shows_errors(message)(choose), None, [view, panel, many, message], trigger_mode="multiple", **QUIET)
     return controls
 
 

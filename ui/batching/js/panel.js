@@ -23,7 +23,7 @@ let requests = null;
 let chosen = 0, dirty = false, lastPaint = 0, paintMs = 0, restMs = 80;
 
 const panel = makeRunPanel({
-  page: 'batching', run: '#batch-run', code: '#batch-code-', empty: EMPTY,
+  page: 'batching', run: '#batch-run', code: '#batch-code-', links: settings.links, bar: settings.links, empty: EMPTY,
   question: () => ({ cur: batches.length ? batches.map(batchCursor) : [[0, 0, 0, 0], [0, 0, 0, 0]] }),
   begin(/** @type {Batch.BatchHead} */ head) {
     batches = head.arms.map(emptyBatch);

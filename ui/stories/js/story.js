@@ -87,10 +87,11 @@ function drawCards({ stories }, story) {
 /** @param {Story.ShownStory} story @param {string} playing */
 function drawText(story, playing) {
   text.replaceChildren();
+  text.classList.toggle('td-many', story.batching);
   const head = add(text, 'header', '');
   add(head, 'h2', '', story.title);
   const now = story.played.find(({ recording }) => recording === playing) || story.played[0];
-  const recorded = paragraph(head, 'td-story-recorded', (story.batching ? '' : 'Playing: ') + now.recorded + ' ');
+  const recorded = paragraph(head, 'td-story-recorded', 'Playing: ' + now.recorded + ' ');
   if (story.batching) {
     const link = add(recorded, 'a', '', 'Open the recording on the Batching page');
     link.href = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + now.recording });
