@@ -65,7 +65,7 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
     message = text_line("advise-message", role="alert", classes="td-failure")
     predictions = _Predictions()
     panel = _panel(courses, predictions)
-    gr.Button("What is each choice of the arms on Compare worth? Sweeps", size="sm", elem_id="to-worth").click(
+    gr.Button("What is each choice worth? Ablations and sweeps", size="sm", elem_id="to-worth").click(
         None, None, None, js=TO_WORTH, **QUIET
     )
     page = _Handlers(bench, courses, predictions, fields, panel, message)

@@ -104,8 +104,8 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class StoryControls(NamedTuple):
-    """What opens a story, the panels of a recording of one prompt and of many requests, the message line, what an opened
-    story sets, and why nothing can be run here (else "")."""
+    """What opens a story, the panels of a recording of one prompt and of many requests, the message line, what an
+    opened story sets, and why nothing can be run here (else "")."""
 
     view: gr.HTML
     panel: gr.HTML
