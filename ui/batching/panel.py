@@ -75,6 +75,7 @@ def batch_panel(bench: Bench, elem_id: str = "batch-live", recorded: bool = Fals
         elem_id,
         classes=["td-panel"],
         functions=[pull],
+        script_from="batch-live" if recorded else "",
         terms=TERMS,
         most=[MAX_STEPS_PER_PULL, MAX_MOVES_PER_PULL, MAX_ENDS_PER_PULL],
         links=not recorded,

@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 import plotly
 
-from tokendyno.ui.components.scripts import bundle
+from tokendyno.ui.components.scripts import bundle, script_of
 
 PLOTLY_JS = Path(plotly.__file__).resolve().parent / "package_data" / "plotly.min.js"
 """plotly.js of the plotly package (4.1; Gradio ships an older one)."""
@@ -23,18 +23,19 @@ def component(
     classes: Sequence[str] = (),
     functions: Sequence[Callable[..., str]] = (),
     plots: bool = False,
+    script_from: str = "",
     **settings: Any,
 ) -> gr.HTML:
     """A component with the script of that name (`ui/bundle/`). `functions`: of the server, which the script may call;
-    `plots`: it draws with plotly.js, from a static file by a relative address, for proxies' sub-paths; `settings`: what
-    the script is told besides its value."""
+    `plots`: it draws with plotly.js, from a static file by a relative address, for proxies' sub-paths; `script_from`:
+    id of a component of the page that has this script; `settings`: what the script is told besides its value."""
     if plots:
         gr.set_static_paths([PLOTLY_JS])
         settings["plotly"] = f"gradio_api/file={PLOTLY_JS}"
     return gr.HTML(
         value=value,
         html_template=template,
-        js_on_load=bundle(script, **settings),
+        js_on_load=script_of(script_from, **settings) if script_from else bundle(script, **settings),
         server_functions=list(functions) or None,
         apply_default_css=False,
         elem_id=elem_id,

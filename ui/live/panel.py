@@ -103,7 +103,16 @@ def live_panel(bench: Bench, first: str = "", elem_id: str = "live", replays: bo
 
     settings: dict[str, Any] = panel_settings() | {"most": MAX_TOKENS_PER_PULL, "first": first, "replays": replays}
     settings |= {"links": not replays, "acts": bench.limits.runs and not replays}
-    return component("live", TEMPLATE, elem_id, classes=["td-panel"], functions=[pull], plots=True, **settings)
+    return component(
+        "live",
+        TEMPLATE,
+        elem_id,
+        classes=["td-panel"],
+        functions=[pull],
+        plots=True,
+        script_from="live" if replays else "",
+        **settings,
+    )
 
 
 def queue_line(bench: Bench) -> QueueLine:

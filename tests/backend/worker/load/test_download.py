@@ -53,7 +53,7 @@ def test_a_hub_model_is_downloaded_with_progress_and_runs(tmp_path: Path) -> Non
     assert {amount.total_bytes for amount in amounts} == {total}
     assert done_bytes == sorted(done_bytes) and done_bytes[-1] == total and len(set(done_bytes)) > 2
     rates = [amount.bytes_per_s for amount in amounts if amount.bytes_per_s is not None]
-    assert rates and all(0.2 * BYTES_PER_S < rate < 2 * BYTES_PER_S for rate in rates)  # a file or two at a time
+    assert rates and all(0.2 * BYTES_PER_S < rate < 4 * BYTES_PER_S for rate in rates)  # some files at a time
 
 
 def download_amounts(history: Path, run_id: str) -> list[Amount]:
