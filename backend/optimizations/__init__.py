@@ -1,4 +1,4 @@
-"""The registry of optimizations: every module or folder of `axes/` that defines `AXIS`, found by discovery."""
+"""The registry of optimizations: every module or folder of `axes/` that defines `AXIS`, or several as `AXES`."""
 
 import functools
 import importlib
@@ -36,7 +36,7 @@ def all_axes() -> tuple[Optimization, ...]:
     package = importlib.import_module(f"{__name__}.axes")
     names = [info.name for info in pkgutil.iter_modules(package.__path__)]
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
-    axes: list[Optimization] = [module.AXIS for module in modules if hasattr(module, "AXIS")]
+    axes = [axis for module in modules for axis in getattr(module, "AXES", ()) or (module.AXIS,)]
     return tuple(sorted(axes, key=lambda axis: (axis.order, axis.name)))
 
 

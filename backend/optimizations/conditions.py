@@ -188,18 +188,3 @@ def takes_hub_kernels(s: Subject) -> bool:
 def experts_settled(s: Subject) -> bool:
     """Whether nothing is left to choose: the model has no experts, or a kernel of their own computes them."""
     return not s.facts.experts or runs_mxfp4(s) or takes_hub_kernels(s)
-
-
-# --- many requests --------------------------------------------------------------------------------
-
-PAGED = "transformers 5.22: generation/continuous_batching"
-
-
-def only_continuous(what: str) -> Rule:
-    """Refuses a choice that continuous batching alone has."""
-    return blocked(
-        lambda s: not batches_continuously(s),
-        f"Only continuous batching has {what}.",
-        PAGED,
-        (("batching", "continuous"),),
-    )
