@@ -34,9 +34,6 @@ def in_parts(where: Which) -> Patch:
     return broken
 
 
-ONE, HALF, ALL = in_parts(lambda i: i == 0), in_parts(lambda i: i % 2 == 0), in_parts(lambda i: True)
-SABOTEURS = [
-    *table("projections", {"fused": {"removed": removed, "half in parts": HALF, "in parts": ALL}}),
-    *table("projections", {"fused": {"packed, one in parts": ONE}}, {"quantization": "torchao-int8"}),
-]
+HALF, ALL = in_parts(lambda i: i % 2 == 0), in_parts(lambda i: True)
+SABOTEURS = table("projections", {"fused": {"removed": removed, "half in parts": HALF, "in parts": ALL}})
 test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -1,4 +1,4 @@
-"""Counts the positions that passes through the model are given during generation, whoever makes them."""
+"""Counts the passes in which a prompt is read, whoever makes them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,13 +10,11 @@ from tokendyno.backend.plan import GeneratePlan
 
 
 class PassCounter:
-    """Counts by a hook on the model's input embedding while it is entered; costs an addition a pass.
+    """Counts by a hook on the model's input embedding, which is gone before the first step.
 
     Where steps are compiled or replayed, a hook would change what runs, or miss it. A prompt in chunks is read by the
-    model's own code even then: its passes are noted, and the hook is gone before the first step. Where a captured pass
-    should read the prompt, the hook is to see none.
+    model's own code even then. Where a captured pass should read the prompt, the hook is to see none.
 
-    positions   of a row, summed over the passes; None where they cannot be counted
     prompt_ids  (B, tokens) of each pass until the prompt was read: the last one may have drafts behind it
     """
 
@@ -25,7 +23,6 @@ class PassCounter:
         watched = not hidden or plan.prefill_chunk or plan.prefill_graphs
         self._embedding = model.get_input_embeddings() if watched else None
         self._chunk, self._prompt = plan.prefill_chunk or prompt.shape[1], prompt
-        self.positions: int | None = None if hidden else 0
         self.prompt_ids: list[Any] = []
         self._unread = prompt.shape[1]
 
@@ -39,14 +36,11 @@ class PassCounter:
             self._hook.remove()
 
     def _add(self, _: object, inputs: Sequence[Any]) -> None:
-        ids = inputs[0]  # (rows, tokens); with fewer rows than the prompt has, positions count in proportion
+        ids = inputs[0]  # (rows, tokens); with fewer rows than the prompt has, tokens count in proportion
         tokens = min(ids.shape[-1], ids.numel() // len(self._prompt))
-        if self._unread > 0:
-            self.prompt_ids.append(ids)
-            self._unread -= tokens
-        if self.positions is not None:
-            self.positions += tokens
-        elif self._unread <= 0:
+        self.prompt_ids.append(ids)
+        self._unread -= tokens
+        if self._unread <= 0:
             self._hook.remove()
 
     def counts(self) -> Prefill:

@@ -52,7 +52,6 @@ class Trace:
     steps    passes through the model, that of the prompt included: the tokens generated, unless drafts were accepted
     decode   those of `ops` that came after the first token, or after an encoder's first pass
     eager    those of `decode` that the host called outside graphs of Inductor
-    read     those that it called so until the first token
     shapes   calls of the operators in `SHAPED`, by name and the shapes of their first inputs
     formats  products of two matrices, by the shape of the second and its number format, such as "bfloat16"
     collectives, collective_s  exchanges between ranks by kind ("all_reduce"), and the seconds that they took
@@ -73,7 +72,6 @@ class Trace:
     collective_s: float = 0.0
     step: StepTime | None = None
     no_step: str = ""
-    read: Counter[str] = field(default_factory=Counter)
     launches: float | None = None
 
     def matching(self, *parts: str) -> Counter[str]:
@@ -167,8 +165,8 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
     for begin, name in zip(operator_begins, operator_names, strict=True):
         if begin > first_end:
             result.decode[name] += 1
-        if not inside(begin):
-            (result.eager if begin > first_end else result.read)[name] += 1
+            if not inside(begin):
+                result.eager[name] += 1
     result.step, result.no_step = step_time(spans, ends, cuda, stacks, _flex_regions(result.ops), thread)
     if cuda and len(ends) > 1:
         result.launches = sum(begin > first_end for begin in launch_begins) / (len(ends) - 1)

@@ -190,12 +190,7 @@ class Decoding:
         counted = counts.RunCounts(
             prompt=padding_counts(run.task.prompt, self.loop.prompt_positions(run.cache, len(meter.rows))),
             drafts=self._drafts(run),
-            passes=counts.Passes(
-                passes=meter.steps,
-                own_steps=self.loop.own_steps,
-                model_positions=self._passes.positions,
-                moved_layers=meter.moved_layers() if job.plan.generate.cache.fixed else 0,
-            ),
+            passes=counts.Passes(passes=meter.steps, own_steps=self.loop.own_steps),
         )
         if self._passes.prompt_ids:
             counted.prefill = self._passes.counts()

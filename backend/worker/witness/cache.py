@@ -43,12 +43,9 @@ def find(observation: Observation) -> Finding:
     votes = Counter(name for names in by_layer for name in names)
     decided = Counter(names[0] for names in by_layer if len(names) == 1) or votes
     effective = planned if decided[planned] else next((name for name, _ in decided.most_common()), "unknown")
-    moved = observation.counts.passes.moved_layers if effective in ("static", STATIC_FP8.name) else 0
     stayed = _stayed(layers) if effective.startswith("offloaded") else 0
-    reached = max(0, votes[effective] - moved - stayed)
-    if moved:
-        proof += f"; {moved} of {len(by_layer)} layers moved to other addresses during the run"
-    elif stayed:
+    reached = max(0, votes[effective] - stayed)
+    if stayed:
         proof += f"; {stayed} of {len(by_layer)} layers stayed on the GPU, beside the one that is fetched next"
     elif reached < len(by_layer):
         proof += f"; {reached} of {len(by_layer)} layers hold their tokens like that"

@@ -14,8 +14,7 @@ from tokendyno.backend.worker.prove.tensor_bytes import local_part
 
 def find(observation: Observation) -> Finding:
     """Counts the groups of matrices in the model, and in the trace the products with a fused one."""
-    layers = [module for module in observation.model.modules() if type(module).__name__ == "Fused"]
-    fused = [layer.whole for layer in layers]
+    fused = [module.whole for module in observation.model.modules() if type(module).__name__ == "Fused"]
     groups = len(fused) + shared_inputs(observation.model, Linear)
     if not groups and observation.plan.load.projections == "fused":
         reason = "the model has no matrices with an input in common that are named like those of Llama or BERT"
@@ -28,10 +27,6 @@ def find(observation: Observation) -> Finding:
     reached, expected = (len(fused), groups) if unseen else coverage(observation, seen, groups)
     proof = f"{len(fused)} of {groups} groups of matrices are one matrix each; "
     proof += f"{seen} products with such a matrix in {observation.trace().steps} passes"
-    if separate := products(observation, fused, parts=True):  # what was multiplied in both ways proves neither
-        expected = expected or groups
-        reached = max(0, min(reached or 0, expected - -(-separate // max(len(layer.sizes) for layer in layers))))
-        proof += f", {separate} with a part of one"
     if unseen:
         proof += "; packed matrices are multiplied by operators that do not show their shapes"
     if hidden := hidden_by(observation):
@@ -39,19 +34,12 @@ def find(observation: Observation) -> Finding:
     return Finding("projections", "fused", proof, reached, expected)
 
 
-def products(observation: Observation, matrices: list[Any], parts: bool = False) -> int:
-    """Products in the trace with these fused matrices, or with the `parts` that were joined in each.
-
-    They are recognized by rows and columns, and products with other matrices of the same size are subtracted. Parts of
-    the size of an expert's matrix are left out: how many products a pass makes with experts depends on the text.
-    """
+def products(observation: Observation, matrices: list[Any]) -> int:
+    """Products in the trace with these fused matrices: by rows and columns, without products with other matrices of the
+    same size."""
     trace = observation.trace()
     fused_ids = {id(matrix) for matrix in matrices}
     sizes = {_size(matrix) for matrix in matrices}
-    if parts:
-        fused = [module for module in observation.model.modules() if type(module).__name__ == "Fused"]
-        separate: set[tuple[int, ...]] = {(rows, layer.whole.in_features) for layer in fused for rows in layer.sizes}
-        sizes = separate - sizes - _experts(observation)
     others = [module for _, module in text_modules(observation.model)]
     if observation.model.can_generate():
         others.append(observation.model.get_output_embeddings())
@@ -71,12 +59,6 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
         if (weight if name == "aten::linear" else weight[::-1]) in sizes:  # a product takes it transposed
             by_operator[name] += n
     return max(0, max(by_operator.values(), default=0) - equal)
-
-
-def _experts(observation: Observation) -> set[tuple[int, ...]]:
-    """Rows and columns of experts' matrices, which lie in stacks, either way round."""
-    stacked = {tuple(weight.shape[1:]) for weight in observation.model.parameters() if weight.ndim == 3}
-    return stacked | {shape[::-1] for shape in stacked}
 
 
 def _size(matrix: Any) -> tuple[int, ...]:

@@ -25,7 +25,6 @@ from tokendyno.backend.worker.patch.projections import fuse
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.profile import ShapedCall, Trace, trace
 from tokendyno.backend.worker.witness import find
-from tokendyno.backend.worker.witness.projections import products
 from tools.tiny_config import tiny_config
 
 AXIS = next(axis for axis in all_axes() if axis.name == "projections")
@@ -206,39 +205,15 @@ def test_packed_matrices_whose_products_show_no_shape_are_counted_in_the_model()
     assert (finding.reached, finding.expected) == (8, 8) and "do not show their shapes" in finding.proof
     shown = traced(model)
     assert (shown.reached, shown.expected) == (8, 8) and "do not show their shapes" not in shown.proof
-    model.model.layers[1].self_attn.q_proj.forward = lambda x: apart(model.model.layers[1].self_attn.q_proj, x)
-    assert traced(model).reached == 7, "what does show counts"
 
 
-@pytest.mark.parametrize(("whole", "apart", "reached"), [(0, 0, None), (0, 3, 0), (8, 0, 8), (8, 3, 7), (8, 24, 0)])
-def test_parts_that_a_prompt_was_multiplied_with_are_against_it_where_steps_are_hidden(
-    whole: int, apart: int, reached: int | None
-) -> None:
-    """Three of them are a group; without a product of either kind nothing was seen."""
+@pytest.mark.parametrize(("products", "reached"), [(0, None), (8, 8), (5, 5)])
+def test_where_steps_are_hidden_the_products_of_the_prompt_count(products: int, reached: int | None) -> None:
     model = build("llama")
     fuse(model)
-    fused = model.model.layers[0].self_attn.q_proj.whole
-    rows = {fused.out_features: whole, model.model.layers[0].self_attn.q_proj.sizes[1]: apart}
-    rows[32] = 4  # products of four layers' outputs, as many rows as a part has
-    calls: Counter[ShapedCall] = Counter({("aten::mm", ((5, 32), (32, out))): n for out, n in rows.items() if n})
+    rows = model.model.layers[0].self_attn.q_proj.whole.out_features
+    calls: Counter[ShapedCall] = Counter({("aten::mm", ((5, 32), (32, rows))): products} if products else {})
     hidden = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3}), 1, shapes=calls)
     finding = find("projections", Observation(model, None, PLAN, lambda: hidden))
     assert (finding.effective, finding.reached, finding.expected) == ("fused", reached, None if reached is None else 8)
     assert finding.proof.endswith("; decode steps ran in replayed CUDA graphs")
-    assert (f", {apart} with a part of one" in finding.proof) is bool(apart)
-
-
-@pytest.mark.parametrize("wide", [False, True])
-def test_an_expert_as_large_as_a_part_is_no_part(wide: bool) -> None:
-    """A loop over experts makes plain products: which of the two they were, nobody can tell."""
-    model = build("gpt_oss")
-    fuse(model)
-    joined = [module for module in model.modules() if type(module).__name__ == "Fused"]
-    rows, columns = joined[0].sizes[1], joined[0].whole.in_features
-    calls: Counter[ShapedCall] = Counter({("aten::mm", ((1, columns), (columns, rows))): 40})
-    if wide:
-        experts = next(module for module in model.modules() if hasattr(module, "down_proj"))
-        experts.down_proj = torch.nn.Parameter(torch.zeros(2, columns, rows))
-    hidden = Trace(Counter(), Counter(), Counter(), 2, shapes=calls)
-    seen = Observation(model, None, PLAN, lambda: hidden)
-    assert (products(seen, [fused.whole for fused in joined], parts=True) > 0) is not wide

@@ -1,6 +1,5 @@
 """What is told of a KV cache: by the classes of its layers and the bytes of their tensors."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,6 @@ from transformers.cache_utils import DynamicLayer
 
 from tests.support.proof import claimed
 from tests.support.tiny_models import tiny
-from tokendyno.backend.counts import counts_of
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations.axes.cache import AXIS
 from tokendyno.backend.plan import CACHES, GeneratePlan, LoadPlan, Plan
@@ -138,12 +136,3 @@ def test_windows_are_still_told_from_none() -> None:
     assert claims(seen(filled(DynamicCache(config=model.config), 4), model)) == {"dynamic"}
     assert claims(seen(filled(DynamicCache(), 4), model, "offloaded")) == {"unwindowed"}
     assert claims(seen(filled(StaticCache(model.config, 32), 4), model)) == {"static"}
-
-
-@pytest.mark.parametrize(("name", "moved", "reached"), [("static", 0, 4), ("static", 1, 3), ("dynamic", 4, 4)])
-def test_a_static_cache_that_moves_is_none_in_those_layers(name: str, moved: int, reached: int) -> None:
-    model = tiny("llama")
-    cache = StaticCache(model.config, 32) if name == "static" else DynamicCache(config=model.config)
-    finding = find("cache", replace(seen(filled(cache, 4), model, name), counts=counts_of({"moved_layers": moved})))
-    assert (finding.effective, finding.reached, finding.expected) == (name, reached, 4)
-    assert ("1 of 4 layers moved to other addresses" in finding.proof) is (reached < 4)
