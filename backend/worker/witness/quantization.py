@@ -16,12 +16,19 @@ from tokendyno.backend.worker.prove.tensor_bytes import (
     weight_tensors,
 )
 
+_SAMPLE = 256  # blocks to look at
+
+_BLOCK = 32  # weights that share an MXFP4 scale
+
+_MXFP4_MAGNITUDES = 8  # of 4-bit floats with a sign
+
 
 def find(observation: Observation) -> Finding:
     """Looks at every weight: its class, the dtype of its inner tensors, bitsandbytes' tables and second level.
 
-    Counted against the matrices that the prediction packs. Dense experts of a checkpoint in MXFP4 were made so
-    while they were loaded. Weights that the checkpoint had quantized count as none: as it holds them.
+    Counted against the matrices that the prediction packs. Dense experts whose blocks of 32 hold no more
+    magnitudes than MXFP4 has were dequantized from it; the plan only tells whether this run did so. Weights that
+    the checkpoint had quantized count as none: as it holds them.
     """
     kinds: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
@@ -51,11 +58,18 @@ def find(observation: Observation) -> Finding:
 def _dense(observation: Observation, total: int) -> Finding:
     """Without any quantized weight: none, or experts that were dequantized while they were loaded."""
     experts = _dense_experts(observation.model)
+    planned = observation.plan.load.quantization
     proof = f"no quantized weights; {total:,} bytes"
-    if not experts or observation.plan.load.quantization not in ("mxfp4", "mxfp4-dequantized"):
+    if not experts or planned not in ("mxfp4", "mxfp4-dequantized"):
         return Finding("quantization", "none", proof)
-    proof += f"; {len(experts)} mixtures in MXFP4 were made dense while they were loaded"
-    return Finding("quantization", "mxfp4-dequantized", proof, len(experts), len(experts))
+    coarse = sum(_magnitudes(weight) <= _MXFP4_MAGNITUDES for weight in experts)
+    if not coarse:
+        return Finding("quantization", "none", f"{proof}; no experts hold values of MXFP4")
+    proof += (
+        f"; {coarse} of {len(experts)} mixtures have at most {_MXFP4_MAGNITUDES} magnitudes in any block of "
+        f"{_BLOCK}, as MXFP4 does"
+    )
+    return Finding("quantization", "mxfp4-dequantized", proof, coarse, len(experts))
 
 
 def _left_to_torch(model: Any) -> int:
@@ -113,3 +127,10 @@ def _dense_experts(model: Any) -> list[Any]:
         if weight is not None and weight.dim() == 3 and "gate_up_proj_bias" in module._parameters:
             weights.append(weight)
     return weights
+
+
+def _magnitudes(weight: Any) -> int:
+    """Most distinct magnitudes in a block of 32 weights, of a sample of the last expert."""
+    rows = weight[-1].detach().T[:_SAMPLE, : weight.shape[1] // _BLOCK * _BLOCK].abs().float()
+    blocks = rows.reshape(-1, _BLOCK)[:_SAMPLE].sort(-1).values
+    return int(((blocks.diff(dim=-1) != 0).sum(-1) + 1).max())
