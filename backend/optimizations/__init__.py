@@ -4,7 +4,7 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, Subject, divided
@@ -18,6 +18,7 @@ __all__ = [
     "Rule",
     "Subject",
     "all_axes",
+    "apart",
     "axis_names",
     "axis_title",
     "choice_title",
@@ -27,6 +28,7 @@ __all__ = [
     "said_of",
     "subject_of",
     "titles_text",
+    "unasked",
 ]
 
 
@@ -105,3 +107,38 @@ def subject_of(facts: "ModelFacts", machine: Machine, choices: Mapping[str, str]
     parts = {axis: divided(choice) for axis, choice in (defaults() | dict(choices)).items()}
     names = {axis: name for axis, (name, _) in parts.items()}
     return Subject(facts, machine, names, batch_size, {axis: values for axis, (_, values) in parts.items() if values})
+
+
+# --- two arms -------------------------------------------------------------------------------------
+
+
+class Settled(Protocol):
+    """An arm after the rules: for every axis, what was requested and what will be done."""
+
+    @property
+    def requested(self) -> Mapping[str, str]: ...
+    @property
+    def planned(self) -> Mapping[str, str]: ...
+
+
+def apart(a: Settled, b: Settled) -> dict[str, tuple[str, str]]:
+    """Axes on which two arms are planned differently: axis -> choices of A and of B."""
+    both = {axis: (choice, b.planned.get(axis, choice)) for axis, choice in a.planned.items()}
+    return {axis: pair for axis, pair in both.items() if pair[0] != pair[1]}
+
+
+def unasked(a: Settled, b: Settled) -> dict[str, tuple[str, str]]:
+    """What nobody chose: both arms asked for the same, or one was left at a default that stands for another choice."""
+    axes = {axis.name: axis for axis in all_axes()}
+    changed = {axis for axis in a.planned if a.requested.get(axis) != b.requested.get(axis)}
+
+    def left_open(arm: Settled, name: str) -> bool:
+        axis, planned = axes.get(name), arm.planned[name]
+        requested = arm.requested.get(name, planned)
+        return axis is not None and requested == axis.default and planned not in (requested, axis.off)
+
+    return {
+        name: pair
+        for name, pair in apart(a, b).items()
+        if name not in changed or (changed != {name} and any(left_open(arm, name) for arm in (a, b)))
+    }

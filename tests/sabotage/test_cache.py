@@ -18,7 +18,7 @@ from transformers.cache_utils import (
 from tests.sabotage.saboteur import SHARES, Patch, table, tests_of
 from tests.sabotage.small_models import LAYERS, WINDOW, mistral
 from tokendyno.backend.worker.loop.cache import StaticFp8SlotLayer, StaticSlotLayer
-from tokendyno.backend.worker.runners.cache import Caches
+from tokendyno.backend.worker.runners.token_loops import Caches
 
 QUANTIZED = {
     "quantized-fp8": Fp8QuantizedLayer,

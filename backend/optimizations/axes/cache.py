@@ -138,7 +138,7 @@ _UNPACKS = note(
     lambda s: s.machine.has("optimum-quanto"),
     "tokendyno unpacks 4-bit codes with torch operators. A script first builds optimum-quanto's own extension, "
     "which takes a minute and a C++ compiler, on a GPU many minutes and nvcc.",
-    "optimum-quanto 0.2: library/extensions; backend/worker/runners/cache.py",
+    "optimum-quanto 0.2: library/extensions; backend/worker/patch/quantized.py",
 )
 
 _OWN_LOOP = blocked(

@@ -14,8 +14,7 @@ import torch
 
 from tokendyno.backend.counts import Memory, RunCounts
 from tokendyno.backend.messages import Annotation, RankMemory
-from tokendyno.backend.worker.measure.interference import CpuProbe, GpuProbe, Watch
-from tokendyno.backend.worker.measure.nvml import Nvml, open_nvml
+from tokendyno.backend.worker.measure.interference import CpuProbe, GpuProbe, Nvml, Watch, open_nvml
 from tokendyno.backend.worker.prove.tensor_bytes import bytes_on, cache_tensors, weight_tensors
 
 SAMPLE_EVERY_S = 0.1

@@ -8,7 +8,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Generate
 from tokendyno.backend.predict.lengths import cache_places
 from tokendyno.backend.worker.measure.steps import StepLog
-from tokendyno.backend.worker.prompt.prompt import TokenizedRequest, padding_counts, read_requests
+from tokendyno.backend.worker.prompt import TokenizedRequest, padding_counts, read_requests
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session
 

@@ -20,7 +20,7 @@ from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.measure.finite import watch_pages
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.steps import StepLog
-from tokendyno.backend.worker.prompt.prompt import Prompt, TokenizedRequest
+from tokendyno.backend.worker.prompt import Prompt, TokenizedRequest
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.runners.batch import Requests, most_of
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task

@@ -30,18 +30,17 @@ from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler, of_dev
 from tokendyno.backend.worker.measure.scores import Reading, Scores
 from tokendyno.backend.worker.measure.steps import StepStreamer
 from tokendyno.backend.worker.measure.stream import Streamer
+from tokendyno.backend.worker.prove.counters import DraftCounter
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.profile import Trace, detach, trace
-from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
 from tokendyno.backend.worker.prove.tensor_bytes import local_part
 from tokendyno.backend.worker.runners.continuous import ContinuousBatches
 from tokendyno.backend.worker.runners.decode import Decoding
 from tokendyno.backend.worker.runners.forward import ForwardPasses
-from tokendyno.backend.worker.runners.generate_call import GenerateCall
 from tokendyno.backend.worker.runners.generation import Generation, Measured, Session, Task
-from tokendyno.backend.worker.runners.own_loop import OwnLoop
 from tokendyno.backend.worker.runners.residue import ResidueMeter
 from tokendyno.backend.worker.runners.static_batch import StaticBatches
+from tokendyno.backend.worker.runners.token_loops import GenerateCall, OwnLoop
 from tokendyno.backend.worker.runners.warmup import timed_captures
 from tokendyno.backend.worker.vocabulary import scored_ids
 from tokendyno.backend.worker.witness import find_all

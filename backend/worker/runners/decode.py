@@ -21,18 +21,17 @@ from tokendyno.backend.worker.measure.annotations import Window
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
 from tokendyno.backend.worker.measure.scores import Scores
-from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
-from tokendyno.backend.worker.prove.passes import PassCounter
+from tokendyno.backend.worker.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
+from tokendyno.backend.worker.prove.counters import PassCounter, expected_accepted, expected_drafts
 from tokendyno.backend.worker.prove.profile import mark_step
-from tokendyno.backend.worker.prove.prompt_lookup import expected_accepted, expected_drafts
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
-from tokendyno.backend.worker.runners.cache import Caches
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
+from tokendyno.backend.worker.runners.token_loops import Caches
 from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
 
 
 class TokenLoop(Protocol):
-    """Chooses tokens one after the other: `generate_call.GenerateCall`, `own_loop.OwnLoop`.
+    """Chooses tokens one after the other: `token_loops.GenerateCall`, `token_loops.OwnLoop`.
 
     build_cache  makes its static cache of config, length and whether it is in 8 bits; None: as the plan's kind says
     keeps_step   it keeps one step, compiled or captured for a shape and a way of sampling

@@ -20,7 +20,7 @@ from tokendyno.backend.predict import lengths
 from tokendyno.backend.predict.kv import GROUP
 from tokendyno.backend.predict.lengths import WARM_UP_PROMPTS, warm_up_tokens
 from tokendyno.backend.worker.group import own_group
-from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.prompt import Prompt
 
 CHEAP_S = 1.0
 """The prompt is prefilled three times only if the first time took less than this. A longer one runs each kernel

@@ -21,7 +21,7 @@ from tokendyno.backend.optimizations import defaults, subject_of
 from tokendyno.backend.optimizations.axes.prefill import AXIS, SIZES
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.worker.compiler.ledger import restoring_recompile_limit
-from tokendyno.backend.worker.prompt.prompt import Prompt, pad
+from tokendyno.backend.worker.prompt import Prompt, pad
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.witness import find
 

@@ -10,8 +10,15 @@ import pytest
 
 from tokendyno.backend.counts import Machine
 from tokendyno.backend.messages import Annotation
-from tokendyno.backend.worker.measure.interference import Cause, CpuProbe, GpuProbe, Watch
-from tokendyno.backend.worker.measure.nvml import Nvml, of_this_bench, process_name
+from tokendyno.backend.worker.measure.interference import (
+    Cause,
+    CpuProbe,
+    GpuProbe,
+    Nvml,
+    Watch,
+    of_this_bench,
+    process_name,
+)
 
 OURS, STRANGER = os.getpid(), 999_999_999
 
