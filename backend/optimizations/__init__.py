@@ -48,12 +48,10 @@ def prompt_axes() -> tuple[Optimization, ...]:
 
 
 def axis_names() -> tuple[str, ...]:
-    """Names of all axes, in order."""
     return tuple(axis.name for axis in all_axes())
 
 
 def defaults() -> dict[str, str]:
-    """The default choice of every axis."""
     return {axis.name: axis.default for axis in all_axes()}
 
 

@@ -18,7 +18,6 @@ KERNELS = "kernels-community/gpt-oss-triton-kernels"
 
 
 def published(s: Subject) -> bool:
-    """Whether the checkpoint is in MXFP4."""
     return s.facts.quantization == "mxfp4"
 
 
@@ -44,7 +43,6 @@ OBSTACLES: tuple[When, ...] = (no_gpu, old_gpu, old_triton, no_kernels_package, 
 
 
 def own(s: Subject) -> bool:
-    """Whether tokendyno's kernels compute them."""
     experts = s.choices["experts"]
     return routed.supported(s) and (experts == "triton" or (experts == "auto" and (over_ranks(s) or stands_in(s))))
 

@@ -18,7 +18,6 @@ _PAGED = "transformers 5.22: generation/continuous_batching"
 
 
 def _only_continuous(what: str) -> Rule:
-    """Refuses a choice that continuous batching alone has."""
     return blocked(
         lambda s: not batches_continuously(s),
         f"Only continuous batching has {what}.",

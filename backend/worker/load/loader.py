@@ -334,7 +334,6 @@ class LoadProgress:
             self._peak_bytes["device"] = sum(int(torch.cuda.max_memory_reserved(index)) for index in self._devices)
 
     def _read(self) -> int:
-        """Bytes on the devices of the model."""
         if not self._cuda:
             return self._host_bytes()
         return sum(int(torch.cuda.memory_allocated(index)) for index in self._devices)

@@ -55,12 +55,10 @@ class Nvml:
             return None
 
     def memory_bytes(self) -> int | None:
-        """GPU memory of this process."""
         processes = self._read("nvmlDeviceGetComputeRunningProcesses") or []
         return next((int(p.usedGpuMemory) for p in processes if p.pid == os.getpid() and p.usedGpuMemory), None)
 
     def used_bytes(self) -> int | None:
-        """Memory in use on the whole device."""
         info = self._read("nvmlDeviceGetMemoryInfo")
         return None if info is None else int(info.used)
 
@@ -124,7 +122,6 @@ def of_this_bench(pid: int) -> bool:
 
 
 def process_name(pid: int) -> str:
-    """Name and id of a process."""
     with contextlib.suppress(psutil.Error):
         return f"{psutil.Process(pid).name()}, process {pid}"
     return f"process {pid}"
@@ -252,7 +249,6 @@ class Watch:
         self._thread = threading.Thread(target=self._work, name="watch", daemon=True)
 
     def __enter__(self) -> "Watch":
-        """Time 0 of the run is now."""
         self._begin_s = time.perf_counter()
         self._ask_each("begin")
         self._thread.start()
@@ -266,7 +262,6 @@ class Watch:
         self._close(set())
 
     def take(self) -> list[Annotation]:
-        """New annotations since the last call, of interference that is over."""
         return [self._marks.popleft() for _ in range(len(self._marks))]
 
     def figures(self) -> Machine:

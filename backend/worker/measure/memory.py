@@ -133,7 +133,6 @@ class Sampler:
         self._thread = threading.Thread(target=self._work, name="memory", daemon=True)
 
     def __enter__(self) -> "Sampler":
-        """Time 0 is now, and peaks begin anew."""
         if self._meter.device == "cuda":
             torch.cuda.synchronize()
             torch.cuda.reset_peak_memory_stats()
@@ -145,7 +144,6 @@ class Sampler:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """Take a last sample."""
         self._stop.set()
         self._thread.join()
         self._read()
@@ -153,12 +151,10 @@ class Sampler:
         self._watch.__exit__(*exc)
 
     def take(self) -> list[tuple[float, int]]:
-        """New samples since the last call."""
         first, self._taken = self._taken, len(self.history)
         return self.history[first : self._taken]
 
     def take_annotations(self) -> list[Annotation]:
-        """Interference that is over; the token of each follows from its time."""
         return self._watch.take()
 
     def figures(self) -> RunCounts:
@@ -190,7 +186,6 @@ class Sampler:
 
 
 def of_rank(weight_bytes: int, kv_bytes: int, sampler: Sampler) -> RankMemory:
-    """What this process, one of several ranks, holds."""
     return RankMemory(weight_bytes, kv_bytes, sampler.peak, *_columns(sampler.history))
 
 
@@ -204,6 +199,5 @@ def of_devices(model: Any, cache: Any, sampler: Sampler) -> list[RankMemory]:
 
 
 def _columns(history: Sequence[tuple[float, int]]) -> tuple[list[float], list[int]]:
-    """Seconds and bytes of about `SENT_SAMPLES` samples."""
     samples = history[:: max(1, len(history) // SENT_SAMPLES)]
     return [t_s for t_s, _ in samples], [size for _, size in samples]

@@ -26,7 +26,6 @@ class HostClock:
         return time.perf_counter()
 
     def between(self, begin: Any, end: Any) -> float:
-        """Seconds between two values of `now`."""
         return float(end - begin)
 
 
@@ -95,7 +94,6 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self.begin: Any = None
 
     def start(self) -> None:
-        """Time 0 is now."""
         self.begin = self._clock.now()
 
     # --- told by `generate` -----------------------------------------------------------------------
@@ -121,7 +119,6 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self.rows.append(TokenRow(event, ids[0], self._cache_bytes(), self._sampler.latest))
 
     def stopping(self) -> bool:
-        """Whether to end the generation with the token that was told last."""
         return bool(self._stop())
 
     # --- the cache --------------------------------------------------------------------------------
@@ -131,7 +128,6 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self._cache = self._groups = None
 
     def _new(self, input_ids: torch.Tensor) -> int:
-        """How many tokens this step generated."""
         new = input_ids.shape[1] - self._length if self._length else 1
         self._length, self.steps = input_ids.shape[1], self.steps + 1
         self.launched = self.steps

@@ -64,11 +64,9 @@ class StepLog:
         return len(self.rows) + self.ahead
 
     def start(self) -> None:
-        """Time 0 is now."""
         self.begin = time.perf_counter()
 
     def now_s(self) -> float:
-        """Seconds since `start`."""
         return time.perf_counter() - self.begin
 
     def arrived(self, now_s: float) -> int:
@@ -115,7 +113,6 @@ class StepLog:
         return sum(map(len, self.ids))
 
     def prompt_steps(self) -> set[int]:
-        """Steps in which some prompt was processed."""
         return {i for i, row in enumerate(self.rows) if any(part.kind == PREFILL for part in row.parts)}
 
 

@@ -183,7 +183,6 @@ def _add_shapes(result: Trace, batched: Counter[tuple[tuple[Shape, ...], str]], 
 
 
 def _format(event: Any, name: str) -> str:
-    """Number format of the second matrix of a product."""
     dtype = weight_of(name, event.dtypes())
     return _FORMATS.get(dtype, str(dtype))
 
@@ -224,7 +223,6 @@ def _span(event: Any, name: str, on_gpu: bool) -> Span:
 
 
 def _flex_regions(ops: Counter[str]) -> set[str]:
-    """Names of the ranges in which compiled code of flex_attention ran."""
     if not any(name.startswith(REGION) for name in ops):
         return set()
     from torch._dynamo.utils import get_compilation_metrics

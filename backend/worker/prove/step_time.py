@@ -215,7 +215,6 @@ def _is_launch(span: Span) -> bool:
 
 @functools.lru_cache(maxsize=4096)  # a model has few names, and a trace of it tens of thousands of events
 def part_of_name(name: str) -> StepPart:
-    """The part of a kernel or operator by its name alone."""
     if _COLLECTIVE.search(name):
         return "collectives"
     if _ATTENTION.search(name):

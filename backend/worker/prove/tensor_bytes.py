@@ -88,7 +88,6 @@ def inner_tensors(part: Any) -> Iterator[Any]:
 
 
 def cache_tensors(cache: Any) -> Iterator[Any]:
-    """Every plain tensor of keys and values in a cache."""
     for layer in cache.layers:
         pair = [getattr(layer, "keys", None), getattr(layer, "values", None)]
         yield from inner_tensors([*pair, *extra_parts(layer), *quantized_parts(layer)])

@@ -30,11 +30,9 @@ class Requests:
         self.notes = [session.model.remark] if session.model.remark else []
 
     def log(self) -> StepLog:
-        """An empty log that knows when each of them arrives."""
         return StepLog([request.arrival_s for request in self.all])
 
     def sleep_until(self, log: StepLog, arrival_s: float) -> None:
-        """Wait for the next request, or for a cancel."""
         while not self._session.cancelled.is_set() and (left_s := arrival_s - log.now_s()) > 0:
             time.sleep(min(left_s, LOOK_EVERY_S))
 

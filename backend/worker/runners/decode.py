@@ -118,7 +118,6 @@ class Decoding:
 
     @property
     def fixed_cache(self) -> Any:
-        """The static cache that the next run may use too; None without one."""
         return self._caches.cached
 
     # --- unmeasured -------------------------------------------------------------------------------
@@ -256,7 +255,6 @@ class Unmeasured(StoppingCriteria):  # type: ignore[misc]
         )
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
-        """From `generate`, after each step."""
         mark_step()
         self.passes += 1
         return self._answers[int(self.stopping())]

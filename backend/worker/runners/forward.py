@@ -70,7 +70,6 @@ class ForwardPasses:
         return PassMeter(sampler, self._session.cuda)
 
     def around(self, task: Task, meter: PassMeter) -> AbstractContextManager[None]:
-        """Nothing is counted."""
         return nullcontext()
 
     def generate(self, run: Measured) -> None:

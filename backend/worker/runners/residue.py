@@ -26,7 +26,6 @@ class ResidueMeter:
 
     @property
     def wants_clean(self) -> bool:
-        """Whether `note_clean` is still to be called."""
         return self.level_first and self._clean_bytes is None
 
     def note_clean(self, cache: Any) -> None:

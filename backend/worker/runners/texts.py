@@ -137,7 +137,6 @@ class _Distributions(LogitsProcessor):  # type: ignore[misc]
         return scores
 
     def take(self) -> dict[int, torch.Tensor]:
-        """The rows of the step that has ended."""
         rows, self._rows = self._rows, {}
         return rows
 
@@ -220,7 +219,6 @@ class Texts:
         self.close()
 
     def close(self) -> None:
-        """Free the pages."""
         if self._manager is not None:
             close_manager(self._model, self._manager)
         self._manager = None

@@ -40,7 +40,6 @@ class Caches:
 
     @property
     def cached(self) -> Any:
-        """The static cache that is kept; None without one."""
         return self._cached[1] if self._cached is not None else None
 
     def make(self, plan: GeneratePlan, batch_size: int, length: int) -> Any:
@@ -121,7 +120,6 @@ class GenerateCall:
             )
 
     def _module_of(self, plan: GeneratePlan) -> Any:
-        """The model, or what torch.compile(model) returns."""
         if not plan.compile_module:
             return self._model.model
         if self._compiled_module is None:

@@ -94,7 +94,6 @@ class WarmUp:
 
     @property
     def done(self) -> counts.WarmUp:
-        """What was done so far."""
         first_s, last_s = (self._took_s[0], self._took_s[-1]) if len(self._took_s) > 1 else (None, None)
         return counts.WarmUp(
             warmup_steps=self._steps,

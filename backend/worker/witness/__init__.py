@@ -11,7 +11,6 @@ from tokendyno.backend.worker.witness.batching import BY_AXIS
 
 
 def find(axis: str, observation: Observation) -> Finding:
-    """What the witness of that axis finds."""
     tell = BY_AXIS.get(axis) or importlib.import_module(f"{__name__}.{axis}").find
     finding: Finding = tell(observation)
     return finding

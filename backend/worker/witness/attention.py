@@ -128,7 +128,6 @@ def _probed(calls: list[ProbedCall]) -> str:
 
 
 def _traced(trace: Trace) -> str:
-    """Attention kernels and operators in the trace, by backend."""
     if not trace.steps:
         return "no trace"
     backends: list[str] = []
@@ -285,7 +284,6 @@ def probed_calls(model: Any) -> list[ProbedCall]:
 
 
 def effective_choice(seen: list[ProbedCall]) -> str:
-    """The choice that makes such calls."""
     by_function = {call.function: call for call in reversed(seen)}
     if loaded := by_function.get("kernel") or by_function.get("flash"):
         return loaded.owner

@@ -61,7 +61,6 @@ _MOST_LINES = 3
 
 
 def _values_in_effect(observation: Observation, backend: str) -> dict[str, str]:
-    """The requested values of `compile` that were in effect."""
     from torch._dynamo.utils import graph_break_reasons
 
     requested, counts = observation.plan.generate.compile_values, observation.counts.compilation
@@ -86,7 +85,6 @@ def _other_backend() -> str:
 
 
 def _history(observation: Observation) -> str:
-    """What was compiled for these settings so far."""
     from torch._dynamo.utils import counters, get_compilation_metrics, graph_break_reasons
 
     counts, records = observation.counts.compilation, get_compilation_metrics()

@@ -164,7 +164,6 @@ _LAYER = re.compile(r"\D*?\.\d+(?=\.)")
 
 
 def _device(place: Any) -> str:
-    """A place of a device map, as tensors name it."""
     return f"cuda:{place}" if isinstance(place, int) else str(place)
 
 

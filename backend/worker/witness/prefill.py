@@ -52,7 +52,6 @@ def _compiled(observation: Observation) -> Finding:
 
 
 def _planned_choice(plan: Plan) -> str:
-    """The choice that a plan carries out."""
     generate = plan.generate
     if generate.prefill_chunk:
         return _named(generate.prefill_chunk)
