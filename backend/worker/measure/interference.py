@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 import psutil
@@ -137,19 +137,6 @@ browser that shows the live page takes 6% to 13% of two cores (lab/measurements.
 Cause = tuple[AnnotationKind, str]
 
 
-class Probe(Protocol):
-    """One source of interference."""
-
-    def begin(self) -> None:
-        """The run begins."""
-
-    def check(self) -> list[Cause]:
-        """Causes of interference since the last check."""
-
-    def figures(self) -> dict[str, float]:
-        """Figures of the run by the names of `counts.Machine`; unknown ones are left out."""
-
-
 class GpuProbe:
     """Clocks, temperature, power, energy and other programs, from NVML.
 
@@ -238,9 +225,10 @@ class CpuProbe:
 
 
 class Watch:
-    """While entered, a thread that asks the probes. Its annotations have token 0, since the token is unknown here."""
+    """While entered, a thread that asks the probes what interfered since they were asked last. Its annotations have
+    token 0, since the token is unknown here."""
 
-    def __init__(self, probes: Sequence[Probe], every_s: float = CHECK_EVERY_S) -> None:
+    def __init__(self, probes: Sequence[GpuProbe | CpuProbe], every_s: float = CHECK_EVERY_S) -> None:
         self._probes, self._every_s = list(probes), every_s
         self._open: dict[Cause, float] = {}
         self._marks: deque[Annotation] = deque()

@@ -9,9 +9,11 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import torch
+import torch._dynamo.utils as dynamo
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from tokendyno.backend.counts import StepTime
@@ -84,6 +86,8 @@ NO_TRACE = Trace(Counter(), Counter(), Counter(), 0)
 
 REGION = "Torch-Compiled Region: "
 """How the event of each call of a compiled graph begins."""
+
+_UNRECORDED = SimpleNamespace(co_name="", co_filename="")  # stands for a graph that Dynamo has no record of
 
 _LINEAR, _BATCHED = "aten::linear", "aten::bmm"
 _STEP_END = "tokendyno: end of a step"
@@ -167,7 +171,8 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
             result.decode[name] += 1
             if not inside(begin):
                 result.eager[name] += 1
-    result.step, result.no_step = step_time(spans, ends, cuda, stacks, _flex_regions(result.ops), thread)
+    flex = {f"{REGION}{name}" for name in flex_calls(result.ops)}
+    result.step, result.no_step = step_time(spans, ends, cuda, stacks, flex, thread)
     if cuda and len(ends) > 1:
         result.launches = sum(begin > first_end for begin in launch_begins) / (len(ends) - 1)
     return result
@@ -222,14 +227,16 @@ def _span(event: Any, name: str, on_gpu: bool) -> Span:
     )
 
 
-def _flex_regions(ops: Counter[str]) -> set[str]:
-    if not any(name.startswith(REGION) for name in ops):
-        return set()
-    from torch._dynamo.utils import get_compilation_metrics
+def regions(ops: Counter[str], select: Callable[[Any], bool]) -> Counter[str]:
+    """Calls of compiled graphs by compile id, of the graphs that `select` selects by Dynamo's record of them."""
+    calls = Counter({name.removeprefix(REGION): n for name, n in ops.items() if name.startswith(REGION)})
+    records = {str(record.compile_id): record for record in dynamo.get_compilation_metrics()} if calls else {}
+    return Counter({name: n for name, n in calls.items() if select(records.get(name, _UNRECORDED))})
 
-    return {
-        f"{REGION}{record.compile_id}" for record in get_compilation_metrics() if record.co_name == "flex_attention"
-    }
+
+def flex_calls(ops: Counter[str]) -> Counter[str]:
+    """Those of flex_attention, which compiles itself."""
+    return regions(ops, lambda graph: graph.co_name == "flex_attention")
 
 
 def _within(spans: list[tuple[int, int]]) -> Callable[[int], bool]:

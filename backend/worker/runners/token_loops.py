@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._dynamo import config as dynamo
 from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
 from tokendyno.backend.errors import InputError
@@ -14,7 +15,7 @@ from tokendyno.backend.messages import Generate
 from tokendyno.backend.optimizations.axes.cache import CONFIG, LENGTH, cache_construct
 from tokendyno.backend.plan import GeneratePlan
 from tokendyno.backend.predict.kv import GROUP
-from tokendyno.backend.worker.compiler.ledger import compile_config, restoring_recompile_limit
+from tokendyno.backend.worker.compiler.ledger import compile_config
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.sampling import Sampling
@@ -107,9 +108,11 @@ class GenerateCall:
     def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
         plan, best = task.job.plan.generate, self._session.best
         drafts = best_of_drafts(best, task.prompt.tokens) if plan.prompt_lookup else contextlib.nullcontext()
-        chunks = restoring_recompile_limit() if plan.prefill_chunk else contextlib.nullcontext()
+        # transformers 5.22 raises it for good where a prompt is read in chunks (generation/utils.py, `_prefill`)
+        kept = {"recompile_limit": dynamo.recompile_limit}
+        limit = dynamo.patch(kept) if plan.prefill_chunk else contextlib.nullcontext()
         whole_model = self._session.compiling.whole_model(plan)
-        with torch.inference_mode(), symbolic_sizes(plan.shapes), whole_model, drafts, chunks:
+        with torch.inference_mode(), symbolic_sizes(plan.shapes), whole_model, drafts, limit:
             return self._module_of(plan).generate(
                 task.prompt.ids,
                 attention_mask=task.prompt.mask,

@@ -16,8 +16,8 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware.kernel_packages import PUBLISHER, local_overrides
 from tokendyno.backend.optimizations.axes.attention import AXIS
 from tokendyno.backend.optimizations.base import joined
-from tokendyno.backend.worker.prove.observation import Observation, coverage, hidden_by, regions, traced_passes
-from tokendyno.backend.worker.prove.profile import Trace
+from tokendyno.backend.worker.prove.observation import Observation, coverage, hidden_by, traced_passes
+from tokendyno.backend.worker.prove.profile import Trace, flex_calls
 
 _MARKS = {
     "sdpa: flash": ("pytorch_flash::", "_scaled_dot_product_flash_attention"),
@@ -228,7 +228,7 @@ def traced_calls(trace: Trace, heads: Heads, inline: bool = False) -> TracedCall
         elif name == "aten::softmax" and inline and len(shapes[0]) == 3:
             softmax += n * (shapes[0][0] % heads.queries == 0)
     fused = sum(trace.ops[name] for name in _FUSED)
-    flex = regions(trace, lambda graph: graph.co_name == "flex_attention").total()
+    flex = flex_calls(trace.ops).total()
     return TracedCalls(max(sdpa, fused), repeated, grouped, max(0, softmax - trace.ops[_MATH]), flex)
 
 

@@ -20,7 +20,6 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import defaults, subject_of
 from tokendyno.backend.optimizations.axes.prefill import AXIS, SIZES
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
-from tokendyno.backend.worker.compiler.ledger import restoring_recompile_limit
 from tokendyno.backend.worker.prompt import Prompt, pad
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.witness import find
@@ -111,7 +110,7 @@ def text(model: Any, given: Prompt, cache: Any, chunk: int | None) -> Any:
         disable_compile=True,
         prefill_chunk_size=chunk,
     )
-    with restoring_recompile_limit():
+    with torch._dynamo.config.patch(recompile_limit=torch._dynamo.config.recompile_limit):
         return model.generate(given.ids, attention_mask=given.mask, past_key_values=cache, generation_config=settings)[
             :, given.tokens :
         ]

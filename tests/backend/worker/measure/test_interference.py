@@ -199,10 +199,11 @@ def test_cores_are_contended_when_none_is_left_and_others_hold_some(busy_s: floa
 # --- the thread -----------------------------------------------------------------------------------
 
 
-class Says:
+class Says(CpuProbe):
     """A probe that gives one list of causes a look, the last one for ever."""
 
     def __init__(self, *looks: list[Cause]) -> None:
+        super().__init__()
         self._looks = list(looks)
         self.seen = threading.Semaphore(0)
 
