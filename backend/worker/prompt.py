@@ -283,7 +283,7 @@ class NotRendered(InputError):
 def _rendered(tokenizer: Any, messages: list[Message], reasoning: dict[str, str | bool]) -> str:
     template = f"The model's {template_of(tokenizer)}"
     try:
-        with rendering(tokenizer):
+        with reading(template_of(tokenizer), "render"), time_limit(RENDER_LIMIT_S):
             rendered: str = tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=True, **reasoning
             )
@@ -302,13 +302,6 @@ def _rendered(tokenizer: Any, messages: list[Message], reasoning: dict[str, str 
             f"{template} turned {size:,} characters into {len(rendered):,}. Switch chat off, or use another model."
         )
     return rendered
-
-
-@contextlib.contextmanager
-def rendering(tokenizer: Any) -> Iterator[None]:
-    """Around all that renders a chat template: errors name the template, TimeoutError ends what takes too long."""
-    with reading(template_of(tokenizer), "render"), time_limit(RENDER_LIMIT_S):
-        yield
 
 
 def template_of(tokenizer: Any) -> str:

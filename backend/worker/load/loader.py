@@ -152,18 +152,15 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
     phase: PhaseName = "quantize" if quantization.quantizes(plan) else "load"
     with channel.phasing(phase, source.kind) as steps, LoadProgress(plan, steps, expected_bytes, observed):
         if source.kind == "random":
-            model = _load_random(plan, observed)
+            if plan.quantization != "none" or plan.parallel.kind != "off":
+                model = load_as_checkpoint(plan, observed)
+            else:
+                with observed.stage("fill"):
+                    model = random_model(source.config_json, plan.dtype, plan.attention, plan.device)
             tokenizer: Any = byte_tokenizer(model.config.get_text_config().vocab_size)
         else:
             model, tokenizer = _load_files(plan, path, downloaded, observed)
         return LoadedModel(plan, model, tokenizer, observed)
-
-
-def _load_random(plan: LoadPlan, observed: Observed) -> Any:
-    if plan.quantization != "none" or plan.parallel.kind != "off":
-        return load_as_checkpoint(plan, observed)
-    with observed.stage("fill"):
-        return random_model(plan.source.config_json, plan.dtype, plan.attention, plan.device)
 
 
 def _load_files(plan: LoadPlan, path: Path, downloaded: bool, observed: Observed) -> tuple[Any, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tokendyno.backend.messages import NO_TOKEN, PREFILL, EndReason, PageMoves, RequestEnds, Steps, WaitReason, Waits
+from tokendyno.backend.messages import NO_TOKEN, EndReason, PageMoves, RequestEnds, Steps, WaitReason, Waits
 from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.measure.annotations import Annotations
 from tokendyno.backend.worker.measure.memory import Sampler
@@ -111,9 +111,6 @@ class StepLog:
     def useful_tokens(self) -> int:
         """Tokens that requests asked for and got."""
         return sum(map(len, self.ids))
-
-    def prompt_steps(self) -> set[int]:
-        return {i for i, row in enumerate(self.rows) if any(part.kind == PREFILL for part in row.parts)}
 
 
 class StepStreamer(Sender):

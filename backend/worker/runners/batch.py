@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tokendyno.backend import counts
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.messages import Generate
+from tokendyno.backend.messages import PREFILL, Generate
 from tokendyno.backend.predict.lengths import cache_places
 from tokendyno.backend.worker.measure.steps import StepLog
 from tokendyno.backend.worker.prompt import TokenizedRequest, padding_counts, read_requests
@@ -44,7 +44,7 @@ class Requests:
     def outcome(self, run: Measured) -> Outcome:
         """What both kinds of batching count. An optimization of steps should reach those in which no prompt is read."""
         log: StepLog = run.meter
-        prompts = log.prompt_steps()
+        prompts = {i for i, row in enumerate(log.rows) if any(part.kind == PREFILL for part in row.parts)}
         requests = counts.Requests(
             batch_requests=len(self.all),
             batch_steps=len(log.rows),

@@ -96,7 +96,11 @@ class _Listener(Unmeasured):
         mark_step()
         rows = self.processor.take() if self.processor is not None else {}
         for place, token in enumerate(input_ids[0, self._length :].tolist(), self._length):
-            self._hand_on(_of_row(token, rows[place], self.likely) if self.likely else Token(token))
+            if not self.likely:
+                self._hand_on(Token(token))
+                continue
+            best, nats = rows[place].topk(self.likely), float(rows[place][token])  # log-probabilities (V,)
+            self._hand_on(Token(token, nats, tuple(zip(best.indices.tolist(), best.values.tolist(), strict=True))))
         self._length = input_ids.shape[1]
         return self._answers[int(self.stopping())]
 
@@ -116,12 +120,6 @@ class _Listener(Unmeasured):
             self._taken += 1
             self._ended = token.id in self._ends
             self._take(token)
-
-
-def _of_row(token: int, nats: torch.Tensor, likely: int) -> Token:
-    """A token with its log-probability and those of the likeliest, from log-probabilities (V,)."""
-    best = nats.topk(likely)
-    return Token(token, float(nats[token]), tuple(zip(best.indices.tolist(), best.values.tolist(), strict=True)))
 
 
 class _Distributions(LogitsProcessor):  # type: ignore[misc]

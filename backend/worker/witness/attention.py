@@ -261,7 +261,6 @@ def attending_layers(observation: Observation) -> int:
 _PACKAGES = (
     ("flash_attn.cute", "flash_attention_4"),
     ("flash_attn_interface", "flash_attention_3"),
-    ("flash_attn.", "flash_attention_2"),
     ("flash_attn", "flash_attention_2"),
 )
 

@@ -34,7 +34,9 @@ def find(observation: Observation) -> Finding:
         )
         if other_graphs and plan.compile_values.backend != "inductor":
             proof = f"{proof}; {_history(observation)}"
-            return Finding("compile", joined("default", _values_in_effect(observation, _other_backend())), proof)
+            # of the two that generate no code: AOTAutograd counts the graphs that it traced
+            backend = "aot_eager" if dynamo.counters["aot_autograd"]["total"] else "eager"
+            return Finding("compile", joined("default", _values_in_effect(observation, backend)), proof)
         return Finding("compile", "off", proof)
     graphs = counts.graphs.replayed_steps > 0
     tuned = counts.compilation.tuned_kernels > 0
@@ -75,11 +77,6 @@ def _values_in_effect(observation: Observation, backend: str) -> dict[str, str]:
     if counts.inductor_graphs and counts.option_graphs == counts.inductor_graphs:
         values |= {name: str(on).lower() for name, on in requested.options}
     return values
-
-
-def _other_backend() -> str:
-    """Which of the two that generate no code: AOTAutograd counts the graphs that it traced."""
-    return "aot_eager" if dynamo.counters["aot_autograd"]["total"] else "eager"
 
 
 def _history(observation: Observation) -> str:

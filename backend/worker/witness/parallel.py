@@ -92,7 +92,9 @@ def _split_matrices(model: Any) -> _SplitMatrices:
 
     split, seen = _SplitMatrices(), set[int]()
     summed = any(type(module).__name__ == "SummedLinear" for module in model.modules())
-    sizes = _whole_sizes(model) if summed else {}
+    with torch.device("meta"):
+        whole = type(model)(model.config) if summed else torch.nn.Module()
+    sizes = {name: parameter.numel() for name, parameter in whole.named_parameters()}
     for path, module in model.named_modules():
         for name, parameter in module._parameters.items():
             if parameter is None or parameter.ndim < 2 or name.endswith("bias"):
@@ -110,12 +112,6 @@ def _split_matrices(model: Any) -> _SplitMatrices:
                 split.part_bytes += local.nbytes
                 split.whole_bytes += elements * local.element_size()
     return split
-
-
-def _whole_sizes(model: Any) -> dict[str, int]:
-    """Elements of each parameter of the whole model, as its own class makes it."""
-    with torch.device("meta"):
-        return {name: parameter.numel() for name, parameter in type(model)(model.config).named_parameters()}
 
 
 def _fused(model: Any, path: str) -> list[str]:
