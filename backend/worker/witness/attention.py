@@ -310,8 +310,13 @@ def _watch(stack: contextlib.ExitStack, seen: list[ProbedCall]) -> None:
     import transformers.integrations.flex_attention as flex
     import transformers.masking_utils as masks
 
-    def sdpa(original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
-        seen.append(ProbedCall("sdpa", tuple(query.shape), tuple(key.shape), bool(kwargs.get("enable_gqa"))))
+    def attention(function: str, original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
+        owner = ""
+        if function == "flash":
+            original(query, key, *args, **kwargs)  # loads the kernel whose name is asked for
+            owner = _flash_owner()
+        grouped = bool(kwargs.get("enable_gqa"))
+        seen.append(ProbedCall(function, tuple(query.shape), tuple(key.shape), grouped, owner))
         raise _Enough
 
     def softmax(original: Any, scores: Any, *args: Any, **kwargs: Any) -> Any:
@@ -320,24 +325,15 @@ def _watch(stack: contextlib.ExitStack, seen: list[ProbedCall]) -> None:
             raise _Enough
         return original(scores, *args, **kwargs)
 
-    def flex_attention(original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
-        seen.append(ProbedCall("flex_attention", tuple(query.shape), tuple(key.shape)))
-        raise _Enough
-
     def block_mask(original: Any, *args: Any, **kwargs: Any) -> Any:
         return original(*args, **{**kwargs, "_compile": False})
 
-    def flash_attention(original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
-        original(query, key, *args, **kwargs)  # loads the kernel whose name is asked for
-        seen.append(ProbedCall("flash", tuple(query.shape), tuple(key.shape), owner=_flash_owner()))
-        raise _Enough
-
     for module, name, watcher in (
-        (torch.nn.functional, "scaled_dot_product_attention", sdpa),
+        (torch.nn.functional, "scaled_dot_product_attention", functools.partial(attention, "sdpa")),
         (torch.nn.functional, "softmax", softmax),
-        (flex, "compile_friendly_flex_attention", flex_attention),
+        (flex, "compile_friendly_flex_attention", functools.partial(attention, "flex_attention")),
         (masks, "create_block_mask", block_mask),
-        (flash, "_flash_attention_forward", flash_attention),
+        (flash, "_flash_attention_forward", functools.partial(attention, "flash")),
     ):
         original = getattr(module, name)
         stack.enter_context(mock.patch.object(module, name, functools.partial(watcher, original)))
