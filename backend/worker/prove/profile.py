@@ -31,10 +31,6 @@ SHAPED = frozenset(
         "aten::addmm",
         "aten::bmm",
         "aten::index",
-        "aten::embedding",
-        "aten::_grouped_mm",
-        "transformers::grouped_mm_fallback",
-        "aten::one_hot",
     }
 )
 """Operators whose calls are told apart by shape."""
