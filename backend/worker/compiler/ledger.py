@@ -31,6 +31,7 @@ from torch._dynamo.utils import (
     graph_break_reasons,
     set_compilation_metrics_limit,
 )
+from torch.compiler._cache import CacheArtifactManager
 from transformers import CompileConfig
 
 from tokendyno.backend import paths
@@ -222,7 +223,7 @@ class Compiling:
         counters.clear()
         set_compilation_metrics_limit(_MOST_RECORDS)
         clear_compilation_metrics()
-        artefacts.forget()
+        CacheArtifactManager.clear()  # do not save artefacts of what was compiled so far
         self.generated = Generated()
         self._new = _NOTHING
 

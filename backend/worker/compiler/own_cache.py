@@ -66,10 +66,9 @@ def use(kind: CompileCacheKind) -> Filled:
     from torch._inductor.utils import clear_caches
 
     clear_caches()
-    if hasattr(codecache, "_HEADER_DIR"):  # not in its cache folder, and named once, at import
-        codecache._HEADER_DIR = str(folder / HEADERS)
-        codecache._HEADER_LOCK_DIR = str(folder / HEADERS / "locks")
-        codecache._precompile_header.cache_clear()
+    codecache._HEADER_DIR = str(folder / HEADERS)  # not in its cache folder, and named once, at import
+    codecache._HEADER_LOCK_DIR = str(folder / HEADERS / "locks")
+    codecache._precompile_header.cache_clear()
     return filled
 
 
