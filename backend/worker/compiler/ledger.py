@@ -188,11 +188,11 @@ class Compiling:
 
     def _use_cache(self, kind: CompileCacheKind) -> None:
         with self._timed():
-            filled = own_cache.use(kind)
+            files, shared = own_cache.use(kind)
         self._cache, self._published = kind, None
         self._count(
-            cache_files_before=filled.files,
-            cache_files_shared=filled.shared,
+            cache_files_before=files,
+            cache_files_shared=shared,
             cache_files_published=0,
             cache_files_compiled=0,
         )

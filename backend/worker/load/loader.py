@@ -48,10 +48,8 @@ _THREADS = torch.get_num_threads()
 
 
 def choose_threads(weight_bytes: int) -> str:
-    """Set torch's CPU threads for a model of this size; returns a remark, "" where torch's own count stays.
-
-    The operators of a tiny model finish before a second thread wakes up: with 10 MB of weights, a token took 15.5 ms
-    with two threads waiting and 6 ms with one (lab/measurements.md). OMP_NUM_THREADS, if set, is respected.
+    """Set torch's CPU threads; returns a remark, "" where torch's own count stays. The operators of a tiny model finish
+    before a second thread wakes up: a token of 10 MB took 15.5 ms with two, and 6 ms with one (lab/measurements.md).
     """
     single = weight_bytes < ONE_THREAD_BELOW_BYTES and _THREADS > 1 and not os.environ.get("OMP_NUM_THREADS")
     torch.set_num_threads(1 if single else _THREADS)

@@ -271,10 +271,8 @@ GRAPHS_SURVIVE = (12, 6)
 def detach() -> bool:
     """Detach CUPTI until the next profile, while no other thread calls CUDA. Whether nothing of it is left.
 
-    torch profiles a GPU through CUPTI, which stays attached after the last profile: every later launch of a kernel goes
-    through it. A model of 28 layers launches hundreds of kernels for a token, so that the next run of a kept worker
-    would be measured slower than it is (lab/measurements.md: overhead of watching a run). torch 2.11 detaches CUPTI
-    itself only where TEARDOWN_CUPTI is set, and then at some later call of CUDA, which may be one of the next profile.
+    torch leaves it attached after a profile, and every later launch of a kernel goes through it: the next run of a kept
+    worker would be measured slower than it is (lab/measurements.md: overhead of watching a run).
     """
     version = tuple(map(int, (torch.version.cuda or "0").split(".")[:2]))
     if version < GRAPHS_SURVIVE:
