@@ -4,7 +4,6 @@ tells of the GPU."""
 import contextlib
 import os
 import statistics
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -225,28 +224,22 @@ class CpuProbe:
 
 
 class Watch:
-    """While entered, a thread that asks the probes what interfered since they were asked last. Its annotations have
-    token 0, since the token is unknown here."""
+    """Asks the probes what interfered since they were asked last. Its annotations have token 0, since the token is
+    unknown here."""
 
-    def __init__(self, probes: Sequence[GpuProbe | CpuProbe], every_s: float = CHECK_EVERY_S) -> None:
-        self._probes, self._every_s = list(probes), every_s
+    def __init__(self, probes: Sequence[GpuProbe | CpuProbe]) -> None:
+        self._probes = list(probes)
         self._open: dict[Cause, float] = {}
         self._marks: deque[Annotation] = deque()
-        self._stop = threading.Event()
-        self._begin_s = 0.0
-        self._thread = threading.Thread(target=self._work, name="watch", daemon=True)
+        self._begin_s = self._checked_s = 0.0
 
-    def __enter__(self) -> "Watch":
-        self._begin_s = time.perf_counter()
+    def begin(self) -> None:
+        self._begin_s = self._checked_s = time.perf_counter()
         self._ask_each("begin")
-        self._thread.start()
-        return self
 
-    def __exit__(self, *exc: object) -> None:
+    def end(self) -> None:
         """Checks once more: every annotation is complete now."""
-        self._stop.set()
-        self._thread.join()
-        self._check()
+        self.check()
         self._close(set())
 
     def take(self) -> list[Annotation]:
@@ -256,16 +249,12 @@ class Watch:
         figures = {name: value for probe in self._probes for name, value in probe.figures().items()}
         return msgspec.convert(figures, Machine)
 
-    def _work(self) -> None:
-        while not self._stop.wait(self._every_s):
-            self._check()
-
-    def _check(self) -> None:
-        since_s = time.perf_counter() - self._begin_s - self._every_s
+    def check(self) -> None:
+        since_s, self._checked_s = self._checked_s - self._begin_s, time.perf_counter()
         causes = {cause for answer in self._ask_each("check") for cause in answer}
         self._close(causes)
         for cause in causes:
-            self._open.setdefault(cause, max(0.0, since_s))
+            self._open.setdefault(cause, since_s)
 
     def _ask_each(self, what: Literal["begin", "check"]) -> list[Any]:
         """Ask every probe; one that the system refuses (/proc is closed) is left out from then on."""

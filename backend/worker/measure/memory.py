@@ -14,10 +14,11 @@ import torch
 
 from tokendyno.backend.counts import Memory, RunCounts
 from tokendyno.backend.messages import Annotation, RankMemory
-from tokendyno.backend.worker.measure.interference import CpuProbe, GpuProbe, Nvml, Watch, open_nvml
+from tokendyno.backend.worker.measure.interference import CHECK_EVERY_S, CpuProbe, GpuProbe, Nvml, Watch, open_nvml
 from tokendyno.backend.worker.prove.tensor_bytes import bytes_on, cache_tensors, weight_tensors
 
 SAMPLE_EVERY_S = 0.1
+CHECKED_SAMPLES = round(CHECK_EVERY_S / SAMPLE_EVERY_S)
 SENT_SAMPLES = 200
 """About as many memory samples of each rank or device are sent with a run."""
 
@@ -111,8 +112,8 @@ def _give_back() -> None:
 
 
 class Sampler:
-    """While entered, a thread that reads a meter every 0.1 s, and the meters of further devices. A `Watch` beside it
-    looks for interference.
+    """While entered, a thread that reads a meter every 0.1 s, and the meters of further devices, and looks for
+    interference each half second.
 
     latest   the newest reading
     peak     the highest, or on a CPU the kernel's own, which misses nothing in between
@@ -139,7 +140,7 @@ class Sampler:
         self._begin_s = time.perf_counter()
         self._meter.begin_peak()
         self._read()
-        self._watch.__enter__()
+        self._watch.begin()
         self._thread.start()
         return self
 
@@ -148,7 +149,7 @@ class Sampler:
         self._thread.join()
         self._read()
         self.peak = max(self.peak, self._meter.peak())
-        self._watch.__exit__(*exc)
+        self._watch.end()
 
     def take(self) -> list[tuple[float, int]]:
         first, self._taken = self._taken, len(self.history)
@@ -173,6 +174,8 @@ class Sampler:
     def _work(self) -> None:
         while not self._stop.wait(SAMPLE_EVERY_S):
             self._read()
+            if len(self.history) % CHECKED_SAMPLES == 0:
+                self._watch.check()
 
     def _read(self) -> None:
         self.latest = self._meter.read()
