@@ -41,7 +41,6 @@ from tokendyno.backend.worker.runners.generation import Generation, Measured, Se
 from tokendyno.backend.worker.runners.residue import ResidueMeter
 from tokendyno.backend.worker.runners.static_batch import StaticBatches
 from tokendyno.backend.worker.runners.token_loops import GenerateCall, OwnLoop
-from tokendyno.backend.worker.runners.warmup import timed_captures
 from tokendyno.backend.worker.vocabulary import scored_ids
 from tokendyno.backend.worker.witness import find_all
 
@@ -136,19 +135,20 @@ class Course:
         if not session.cuda and (job.plan.generate.compile_mode or not job.warmup):
             self._note_clean(task)  # what a compiler leaves in its process is part of no other run's peak
         if job.warmup:
-            with session.graph_calls:
-                self._warm_up(task)
-                self._refuse_noise()
-                if self._residue.level_first and not session.cancelled.is_set():
+            self._warm_up(task)
+            self._refuse_noise()
+            if self._residue.level_first and not session.cancelled.is_set():
+                with session.graph_calls:
                     self._begin_level(task)
         return notes
 
     def _warm_up(self, task: Task) -> None:
         session = self.session
         if task.shape not in session.warm:
-            with timed_captures() as captures_s:
+            session.graph_calls.capture_s = 0.0
+            with session.graph_calls:
                 done = self.generation.warm_up(task)
-            done = msgspec.structs.replace(done, capture_s=sum(captures_s) or None)
+            done = msgspec.structs.replace(done, capture_s=session.graph_calls.capture_s or None)
             if session.cancelled.is_set():
                 session.counts.warmup = done
                 return
