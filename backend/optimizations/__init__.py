@@ -7,29 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from tokendyno.backend.hardware import Machine
-from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, Subject, divided
+from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, divided
 
 if TYPE_CHECKING:
     from tokendyno.backend.models import ModelFacts
 
-__all__ = [
-    "Choice",
-    "Optimization",
-    "Rule",
-    "Subject",
-    "all_axes",
-    "apart",
-    "axis_names",
-    "axis_title",
-    "choice_title",
-    "choices_called",
-    "defaults",
-    "prompt_axes",
-    "said_of",
-    "subject_of",
-    "titles_text",
-    "unasked",
-]
+__all__ = ["Choice", "Optimization", "Subject"]
 
 
 @functools.cache
