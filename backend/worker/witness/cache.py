@@ -74,7 +74,7 @@ def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:
     if layer.keys is None or not layer.keys.numel():
         return ()
     if name == _FP8_SLOTS:
-        return (STATIC_FP8.name,) if _is_rounded(layer) else ()
+        return (STATIC_FP8.name,) if layer.keys.element_size() == layer.values.element_size() == 1 else ()
     windowed = "Sliding" in name or "Ring" in name
     if "Static" in name or "Slot" in name:
         if slides != windowed:
@@ -85,14 +85,6 @@ def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:
     if not slides:
         return () if windowed else ("dynamic", "unwindowed")
     return ("dynamic",) if windowed else ("unwindowed",)
-
-
-def _is_rounded(layer: Any) -> bool:
-    """Whether each number of keys and values takes a byte, and each token and head has a scale in use."""
-    pairs = ((layer.keys, layer.key_scales), (layer.values, layer.value_scales))
-    return all(
-        codes.element_size() == 1 and scales.shape == codes.shape[:3] and bool(scales.any()) for codes, scales in pairs
-    )
 
 
 def _stayed(layers: Sequence[Any]) -> int:
