@@ -4,7 +4,6 @@ import bisect
 import ctypes
 import math
 import os
-import time
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -52,7 +51,7 @@ class Trace:
     eager    those of `decode` that the host called outside graphs of Inductor
     shapes   calls of the operators in `SHAPED`, by name and the shapes of their first inputs
     formats  products of two matrices, by the shape of the second and its number format, such as "bfloat16"
-    collectives, collective_s  exchanges between ranks by kind ("all_reduce"), and the seconds that they took
+    collectives  exchanges between ranks by kind ("all_reduce")
     step     where the time of a step went; None with the reason in `no_step`
     launches  of kernels and CUDA graphs by the host in a step after the first, the mean; None on a CPU
     """
@@ -65,9 +64,7 @@ class Trace:
     eager: Counter[str] = field(default_factory=Counter)
     shapes: Counter[ShapedCall] = field(default_factory=Counter)
     formats: Counter[tuple[Shape, str]] = field(default_factory=Counter)
-    seconds: float = 0.0
     collectives: Counter[str] = field(default_factory=Counter)
-    collective_s: float = 0.0
     step: StepTime | None = None
     no_step: str = ""
     launches: float | None = None
@@ -121,15 +118,13 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
     """Run `generate` (returns its passes) under torch's profiler. `stacks`: shapes of stacks of matrices."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     with profile(activities=activities, record_shapes=True) as profiler:
-        begin_s = time.perf_counter()
         steps = generate()
         if cuda:
             torch.cuda.synchronize()
-        seconds = time.perf_counter() - begin_s
-    result = Trace(Counter(), Counter(), Counter(), steps, seconds=seconds)
+    result = Trace(Counter(), Counter(), Counter(), steps)
     names: dict[str, str] = {}  # the profiler makes a new one for each event
     operator_begins, operator_names = array("q"), list[str]()
-    regions: list[tuple[int, int]] = []
+    compiled: list[tuple[int, int]] = []
     ends: list[int] = []
     launch_begins: list[int] = []
     batched_products: Counter[tuple[tuple[Shape, ...], str]] = Counter()
@@ -142,7 +137,6 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
         (result.kernels if on_gpu else result.runtime if name.startswith("cu") else result.ops)[name] += 1
         if name.startswith(_COLLECTIVES[on_gpu]) and not name.startswith("nccl:"):  # a range around the kernel
             result.collectives[_kind(name)] += 1
-            result.collective_s += event.duration_ns() / 1e9
         if name != _STEP_END and not event.is_async() and not (on_gpu and event.is_user_annotation()):
             spans.add(_span(event, name, on_gpu))
         if on_gpu:
@@ -151,7 +145,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
             ends.append(event.start_ns())
             thread = event.start_thread_id()
         elif name.startswith(_INDUCTOR_CALL):
-            regions.append((event.start_ns(), event.start_ns() + event.duration_ns()))
+            compiled.append((event.start_ns(), event.start_ns() + event.duration_ns()))
         elif name.startswith(_LAUNCHES):
             launch_begins.append(event.start_ns())
         elif name.startswith("aten::"):
@@ -161,7 +155,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
             _add_shapes(result, batched_products, event, name)
     _fold_batches(result.shapes, result.formats, batched_products)
     del result.ops[_STEP_END]
-    inside, first_end = _within(regions), min(ends, default=math.inf)
+    inside, first_end = _within(compiled), min(ends, default=math.inf)
     for begin, name in zip(operator_begins, operator_names, strict=True):
         if begin > first_end:
             result.decode[name] += 1

@@ -41,9 +41,10 @@ def _of_ranks(observation: Observation) -> Finding:
     parts = ", ".join(f"{rank.part_bytes:,}" for rank in ranks)
     proof = (
         f"{matrices // len(ranks)} of {planned.sharded} matrices are split over {len(ranks)} ranks, which hold "
-        f"{parts} of their {ranks[0].whole_bytes:,} bytes; {seen} in {trace.steps} passes of a profile{_how(trace)}, "
-        f"{_share(trace):.0%} of its time"
+        f"{parts} of their {ranks[0].whole_bytes:,} bytes; {seen} in {trace.steps} passes of a profile{_how(trace)}"
     )
+    if (step := trace.step) is not None and step.seconds:
+        proof += f", {step.parts_s.get('collectives', 0.0) / step.seconds:.0%} of its time"
     kind = planned.kind if len(ranks) == planned.ranks else "tensor"
     reached = matrices + exchanged
     expected = planned.sharded * planned.ranks + sum(planned_calls.values())
@@ -69,13 +70,6 @@ def _how(trace: Trace) -> str:
     if not direct:
         return ", all of them by NCCL"
     return f", {direct} of them by our kernel from GPU to GPU, the others by NCCL"
-
-
-def _share(trace: Trace) -> float:
-    """The part of a step, or of the whole profile where it was not divided, that exchanges alone took."""
-    if trace.step is not None and (parts := trace.step.parts_s):
-        return parts["collectives"] / trace.step.seconds if "collectives" in parts and trace.step.seconds else 0.0
-    return trace.collective_s / trace.seconds if trace.seconds else 0.0
 
 
 class _SplitMatrices(msgspec.Struct):
