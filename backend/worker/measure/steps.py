@@ -108,10 +108,6 @@ class StepLog:
     def unfinished(self) -> list[int]:
         return [i for i in range(len(self._arrivals_s)) if i not in self._ended]
 
-    def useful_tokens(self) -> int:
-        """Tokens that requests asked for and got."""
-        return sum(map(len, self.ids))
-
 
 class StepStreamer(Sender):
     """Sends what is new in a log."""

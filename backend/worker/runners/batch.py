@@ -50,7 +50,7 @@ class Requests:
             batch_steps=len(log.rows),
             slot_steps=len(log.rows) * run.task.job.batch_size,
             fullest_step=max((len(row.parts) for row in log.rows), default=0),
-            useful_tokens=log.useful_tokens(),
+            useful_tokens=sum(map(len, log.ids)),
             padding_tokens=sum(row.padding for row in log.rows),
         )
         counted = counts.RunCounts(requests=requests, passes=counts.Passes(passes=len(log.rows)))
