@@ -113,13 +113,10 @@ class CheckedTokens(Part, frozen=True):
 
 
 class Passes(Part, frozen=True):
-    """Passes through the model in the measured run, that of the prompt included; steps of the custom loop; positions of
-    a row that the model was given, where that can be seen; layers of a static cache whose tensors moved."""
+    """Passes through the model in the measured run, that of the prompt included; steps of the custom loop."""
 
     passes: int = 0
     own_steps: int = 0
-    model_positions: int | None = None
-    moved_layers: int = 0
 
 
 class Requests(Part, frozen=True):

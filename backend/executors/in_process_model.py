@@ -29,8 +29,7 @@ from tokendyno.backend.runs.run import Run
 if TYPE_CHECKING:
     from tokendyno.backend.worker.load.loader import LoadedModel
     from tokendyno.backend.worker.measure.stream import Pieces
-    from tokendyno.backend.worker.runners.streaming import Token
-    from tokendyno.backend.worker.runners.texts import Texts
+    from tokendyno.backend.worker.runners.texts import Texts, Token
     from tokendyno.backend.worker.serve import Worker
 
 T = TypeVar("T")
@@ -132,7 +131,7 @@ class InProcessModel:
             return stop() or _THREAD.ending.is_set()
 
         def generate() -> None:
-            from tokendyno.backend.worker.runners.streaming import stream
+            from tokendyno.backend.worker.runners.texts import stream
 
             stream(self._ready().take_course(job.plan), job, take, ending, ends, likely)
 
@@ -147,7 +146,7 @@ class InProcessModel:
 
     def chat_ids(self, messages: list[dict[str, Any]], reasoning: str) -> list[int]:
         """The tokens of a conversation, up to where the answer begins. InputError where no template renders it."""
-        from tokendyno.backend.worker.prompt.chat import conversation_ids
+        from tokendyno.backend.worker.prompt import conversation_ids
 
         with self._reading:
             return conversation_ids(self.loaded.tokenizer, messages, reasoning)

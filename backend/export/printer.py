@@ -186,7 +186,7 @@ class Printer:
         yield from self.parts.inputs
 
     def _reasoning(self) -> dict[str, str]:
-        """The keyword of the chat template, as in `backend/worker/prompt/chat.py`."""
+        """The keyword of the chat template, as in `backend/worker/prompt.py`."""
         variables = self.facts.template_variables or VARIABLES[:2]  # unknown: the usual ones
         return {
             name: quoted(value) if isinstance(value, str) else str(value)

@@ -1,33 +1,18 @@
-"""The registry of optimizations: every module or folder of `axes/` that defines `AXIS`, found by discovery."""
+"""The registry of optimizations: every module or folder of `axes/` that defines `AXIS`, or several as `AXES`."""
 
 import functools
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tokendyno.backend.hardware import Machine
-from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, Subject, divided
+from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, divided
 
 if TYPE_CHECKING:
     from tokendyno.backend.models import ModelFacts
 
-__all__ = [
-    "Choice",
-    "Optimization",
-    "Rule",
-    "Subject",
-    "all_axes",
-    "axis_names",
-    "axis_title",
-    "choice_title",
-    "choices_called",
-    "defaults",
-    "prompt_axes",
-    "said_of",
-    "subject_of",
-    "titles_text",
-]
+__all__ = ["Choice", "Optimization", "Subject"]
 
 
 @functools.cache
@@ -36,7 +21,7 @@ def all_axes() -> tuple[Optimization, ...]:
     package = importlib.import_module(f"{__name__}.axes")
     names = [info.name for info in pkgutil.iter_modules(package.__path__)]
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
-    axes: list[Optimization] = [module.AXIS for module in modules if hasattr(module, "AXIS")]
+    axes = [axis for module in modules for axis in getattr(module, "AXES", ()) or (module.AXIS,)]
     return tuple(sorted(axes, key=lambda axis: (axis.order, axis.name)))
 
 
@@ -46,12 +31,10 @@ def prompt_axes() -> tuple[Optimization, ...]:
 
 
 def axis_names() -> tuple[str, ...]:
-    """Names of all axes, in order."""
     return tuple(axis.name for axis in all_axes())
 
 
 def defaults() -> dict[str, str]:
-    """The default choice of every axis."""
     return {axis.name: axis.default for axis in all_axes()}
 
 
@@ -105,3 +88,38 @@ def subject_of(facts: "ModelFacts", machine: Machine, choices: Mapping[str, str]
     parts = {axis: divided(choice) for axis, choice in (defaults() | dict(choices)).items()}
     names = {axis: name for axis, (name, _) in parts.items()}
     return Subject(facts, machine, names, batch_size, {axis: values for axis, (_, values) in parts.items() if values})
+
+
+# --- two arms -------------------------------------------------------------------------------------
+
+
+class Settled(Protocol):
+    """An arm after the rules: for every axis, what was requested and what will be done."""
+
+    @property
+    def requested(self) -> Mapping[str, str]: ...
+    @property
+    def planned(self) -> Mapping[str, str]: ...
+
+
+def apart(a: Settled, b: Settled) -> dict[str, tuple[str, str]]:
+    """Axes on which two arms are planned differently: axis -> choices of A and of B."""
+    both = {axis: (choice, b.planned.get(axis, choice)) for axis, choice in a.planned.items()}
+    return {axis: pair for axis, pair in both.items() if pair[0] != pair[1]}
+
+
+def unasked(a: Settled, b: Settled) -> dict[str, tuple[str, str]]:
+    """What nobody chose: both arms asked for the same, or one was left at a default that stands for another choice."""
+    axes = {axis.name: axis for axis in all_axes()}
+    changed = {axis for axis in a.planned if a.requested.get(axis) != b.requested.get(axis)}
+
+    def left_open(arm: Settled, name: str) -> bool:
+        axis, planned = axes.get(name), arm.planned[name]
+        requested = arm.requested.get(name, planned)
+        return axis is not None and requested == axis.default and planned not in (requested, axis.off)
+
+    return {
+        name: pair
+        for name, pair in apart(a, b).items()
+        if name not in changed or (changed != {name} and any(left_open(arm, name) for arm in (a, b)))
+    }

@@ -1,8 +1,8 @@
 """What an optimization is: an axis with named choices, its rules and its edit of the plan.
 
-An axis is one file or folder in `axes/` with a module-level `AXIS`. Controls, rules, remedies, the plan, scripts and
-the command line all come from that declaration; what was in effect is told by the module of the same name in
-`worker/witness/`. Nothing else lists axes.
+An axis is one file or folder in `axes/` with a module-level `AXIS`; those of many requests share one. Controls, rules,
+remedies, the plan, scripts and the command line all come from that declaration; what was in effect is told by the
+module of the same name in `worker/witness/`. Nothing else lists axes.
 """
 
 import re
@@ -200,7 +200,6 @@ class Optimization:
         return MOST_LOSS if loss is None else loss
 
     def fix_of(self, rule: Rule) -> dict[str, str]:
-        """Changes that resolve it."""
         return {self.name: rule.becomes or self.default} if rule.fix is None else dict(rule.fix)
 
     def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
@@ -224,7 +223,6 @@ class Optimization:
         return ""
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        """The plan with that choice in it."""
         part, field = self.sets.split(".")
         setters: dict[str, Callable[..., Plan]] = {"load": load_with, "generate": generate_with, "batch": Plan.batched}
         return setters[part](plan, **{field: name})
@@ -241,10 +239,8 @@ class ManyRequests(Optimization):
 
 
 def load_with(plan: Plan, **changes: Any) -> Plan:
-    """The plan with these fields of its `LoadPlan` changed."""
     return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, **changes))
 
 
 def generate_with(plan: Plan, **changes: Any) -> Plan:
-    """The plan with these fields of its `GeneratePlan` changed."""
     return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, **changes))

@@ -11,14 +11,13 @@ from packaging.version import Version
 
 from tokendyno.backend.optimizations import routed
 from tokendyno.backend.optimizations.base import Subject, When
-from tokendyno.backend.optimizations.routed import no_gpu, no_kernels_package
+from tokendyno.backend.optimizations.routed import gpu_before, no_gpu, no_kernels_package, triton_before
 
 KERNELS = "kernels-community/gpt-oss-triton-kernels"
 """The repository whose kernels compute MXFP4 experts."""
 
 
 def published(s: Subject) -> bool:
-    """Whether the checkpoint is in MXFP4."""
     return s.facts.quantization == "mxfp4"
 
 
@@ -27,13 +26,7 @@ def available(s: Subject) -> bool:
     return published(s) or (s.facts.random and s.facts.architecture == "gpt_oss")
 
 
-def old_gpu(s: Subject) -> bool:
-    return s.cuda and s.machine.capability < (7, 5)
-
-
-def old_triton(s: Subject) -> bool:
-    version = s.machine.version("triton")
-    return s.cuda and (version is None or version < Version("3.4"))
+old_gpu, old_triton = gpu_before((7, 5)), triton_before(Version("3.4"))
 
 
 def kernel_unreachable(s: Subject) -> bool:
@@ -44,7 +37,6 @@ OBSTACLES: tuple[When, ...] = (no_gpu, old_gpu, old_triton, no_kernels_package, 
 
 
 def own(s: Subject) -> bool:
-    """Whether tokendyno's kernels compute them."""
     experts = s.choices["experts"]
     return routed.supported(s) and (experts == "triton" or (experts == "auto" and (over_ranks(s) or stands_in(s))))
 

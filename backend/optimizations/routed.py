@@ -4,7 +4,6 @@ from packaging.version import Version
 
 from tokendyno.backend.optimizations.base import Subject, When
 
-CAPABILITY = (8, 0)
 TRITON = Version("3.5")
 WIDTH = 32  # of a block of MXFP4, and of what a warp reads at once
 ALIKE = (
@@ -38,13 +37,19 @@ def no_gpu(s: Subject) -> bool:
     return not s.cuda
 
 
-def old_gpu(s: Subject) -> bool:
-    return s.cuda and s.machine.capability < CAPABILITY
+def gpu_before(capability: tuple[int, int]) -> When:
+    return lambda s: s.cuda and s.machine.capability < capability
 
 
-def old_triton(s: Subject) -> bool:
-    version = s.machine.version("triton")
-    return s.cuda and (version is None or version < TRITON)
+def triton_before(needed: Version) -> When:
+    def old(s: Subject) -> bool:
+        version = s.machine.version("triton")
+        return s.cuda and (version is None or version < needed)
+
+    return old
+
+
+old_gpu, old_triton = gpu_before((8, 0)), triton_before(TRITON)
 
 
 def no_kernels_package(s: Subject) -> bool:

@@ -8,9 +8,8 @@ import msgspec
 from tokendyno.backend.config import ArmRequest
 from tokendyno.backend.evidence import TOKENS, Evidence, Finding
 from tokendyno.backend.messages import Finished
-from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations import all_axes, unasked
 from tokendyno.backend.optimizations.base import Witness
-from tokendyno.backend.optimizations.unasked import unasked
 from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.batch_summary import BatchSummary, differing, summarize_batch
 from tokendyno.backend.runs.records import ArmPlanned, Created, OfRun, Status

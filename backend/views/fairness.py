@@ -8,8 +8,7 @@ import msgspec
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations import all_axes, axis_title, choice_title
-from tokendyno.backend.optimizations.unasked import apart, unasked
+from tokendyno.backend.optimizations import all_axes, apart, axis_title, choice_title, unasked
 from tokendyno.backend.views.comparison import lowered
 from tokendyno.backend.views.verdict import listed
 

@@ -34,7 +34,6 @@ class Steps:
 
     @property
     def seconds(self) -> float:
-        """Since the phase began."""
         return time.perf_counter() - self._begin_s
 
     def step(self, fraction: float | None, note: str = "", amount: Amount | None = None) -> None:
@@ -70,7 +69,6 @@ class PipeChannel(Channel):
         self._lock = threading.Lock()
 
     def send(self, event: Event) -> None:
-        """Write one whole line; lines of several threads do not mix."""
         data = memoryview(encode(event) + b"\n")
         with self._lock:
             try:
@@ -88,7 +86,6 @@ class QueueChannel(Channel):
         self._put = put
 
     def send(self, event: Event) -> None:
-        """Hand the event over; `put` must be safe to call from any thread."""
         self._put(event)
 
 

@@ -81,12 +81,8 @@ HEADER_BYTES = 8 << 10
 
 def settle_heap() -> None:
     """Have glibc keep freed blocks of up to 32 MiB for reuse from now on, as after the first such block that a program
-    frees.
-
-    Until then each block that is a little larger than all before, such as the keys and values of a growing cache, is
-    new memory, and is given back after the step: 27,000 page faults a second, which a program that happened to free a
-    large block before does not have, nor a second run in the same process (lab/measurements.md). Nothing happens with
-    another C library, or where MALLOC_MMAP_THRESHOLD_ is set.
+    frees. Until then the keys and values of a growing cache are new memory at each step: 27,000 page faults a second,
+    which a second run in the same process does not have (lab/measurements.md).
     """
     if sys.platform != "linux":
         return
@@ -122,12 +118,9 @@ NEVER = 1_000_000
 
 @contextlib.contextmanager
 def frozen_imports() -> Iterator[None]:
-    """Context in which modules are imported that stay as long as the process; later collections leave them out.
-
-    What is young is collected along the way: its holes would lie between what stays, and a token take 2.6% longer
-    (lab/measurements). What is old is not gone through for garbage: again and again that is 0.5 of the 4 s of CPU time
-    that a worker's imports take, once 0.18, and it finds 2,300 of 370,000 objects. A later collection would go through
-    it for 0.2 s, and a run has several.
+    """Context in which modules are imported that stay as long as the process; later collections leave them out, each of
+    which would take 0.2 s. What is young is collected along the way: its holes would lie between what stays, and a
+    token take 2.6% longer. What is old is not: that takes 0.5 of the 4 s of a worker's imports (lab/measurements.md).
     """
     young, middle, old = gc.get_threshold()
     gc.set_threshold(young, middle, NEVER)

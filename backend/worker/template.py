@@ -37,7 +37,6 @@ CUDA_ERROR_NOT_INITIALIZED = 3
 
 
 def main() -> None:
-    """Import, then fork whenever asked."""
     link = socket.socket(fileno=int(sys.argv[1]))
     # Whether there is a GPU is asked without its driver, and numpy starts no threads: no worker computes with it.
     os.environ |= {"PYTORCH_NVML_BASED_CUDA_CHECK": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -19,7 +19,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.patch import attention
-from tokendyno.backend.worker.runners.cache import cached_tokens
+from tokendyno.backend.worker.runners.token_loops import cached_tokens
 from tools.bench.gpu.bench_cli import tell
 from tools.bench.gpu.every import perform
 

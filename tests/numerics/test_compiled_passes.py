@@ -8,7 +8,7 @@ from tests.support.decode_loop import GREEDY, Told, greedy, prompt
 from tests.support.tiny_models import CONFIGS, tiny
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.loop import DecodeLoop
-from tokendyno.backend.worker.runners.cache import cached_tokens
+from tokendyno.backend.worker.runners.token_loops import cached_tokens
 
 NEW = 6
 TRACED = [

@@ -19,8 +19,8 @@ from tokendyno.backend.runs.batch_series import BatchSeries
 from tokendyno.backend.traffic.presets import drawn
 from tokendyno.backend.traffic.requests import Draw
 from tokendyno.backend.worker.loop.loop import DecodeLoop
-from tokendyno.backend.worker.prompt.prompt import read_requests
-from tokendyno.backend.worker.runners.cache import Caches
+from tokendyno.backend.worker.prompt import read_requests
+from tokendyno.backend.worker.runners.token_loops import Caches
 
 NEW = 16
 MODELS = {"llama": llama, "mistral": mistral, "mixtral": mixtral}

@@ -10,7 +10,7 @@ from transformers import ContinuousBatchingConfig
 from tests.sabotage.saboteur import Patch, table, tests_of
 from tokendyno.backend.traffic.requests import Draw
 from tokendyno.backend.worker.runners import continuous, course, static_batch
-from tokendyno.backend.worker.runners.generate_call import GenerateCall
+from tokendyno.backend.worker.runners.token_loops import GenerateCall
 
 REQUESTS = (Draw(6, (30, 60), (3, 9)), 1, 3)
 LONG = (Draw(5, (60, 90), (3, 6)), 1, 3)

@@ -1,9 +1,7 @@
 """cache: layers that are not of the kind that was asked for, or do not do what their class promises."""
 
 import functools
-import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -17,10 +15,10 @@ from transformers.cache_utils import (
     StaticSlidingWindowLayer,
 )
 
-from tests.sabotage.saboteur import SHARES, Patch, Which, table, tests_of
+from tests.sabotage.saboteur import SHARES, Patch, table, tests_of
 from tests.sabotage.small_models import LAYERS, WINDOW, mistral
 from tokendyno.backend.worker.loop.cache import StaticFp8SlotLayer, StaticSlotLayer
-from tokendyno.backend.worker.runners.cache import Caches
+from tokendyno.backend.worker.runners.token_loops import Caches
 
 QUANTIZED = {
     "quantized-fp8": Fp8QuantizedLayer,
@@ -84,44 +82,10 @@ def in_full_precision() -> dict[str, Patch]:
     return {f"{share} in full precision": swapped(share, StaticFp8SlotLayer, wide, "_build") for share in SHARES}
 
 
-def moves(layers: Which, steps: Which) -> Patch:
-    """Static layers that hold their tokens in new memory after such steps."""
-
-    @contextmanager
-    def broken() -> Iterator[None]:
-        original, made = StaticLayer.update, itertools.count()
-
-        def update(self: Any, keys: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
-            cached = original(self, keys, values, *args, **kwargs)
-            if not hasattr(self, "place"):
-                self.place, self.steps = next(made) % LAYERS, 0
-            self.steps = 0 if keys.shape[-2] > 1 else self.steps + 1
-            if layers(self.place) and steps(self.steps):
-                self.keys, self.values = self.keys.clone(), self.values.clone()
-                return self.keys, self.values
-            return cached
-
-        with mock.patch.object(StaticLayer, "update", update):
-            yield
-
-    return broken
-
-
 SABOTEURS = [
     *table("cache", {"dynamic": keep_all()}, model=mistral),
     *table("cache", {"static": fixed_windows_keep_all(), "unwindowed": windowed()}, model=mistral),
-    *table(
-        "cache",
-        {
-            "static": {
-                "all layers grow": swapped("all", StaticLayer, growing),
-                "all layers move at each step": moves(lambda layer: True, lambda step: True),
-                "all layers move once": moves(lambda layer: True, lambda step: step == 8),
-                "one layer moves once": moves(lambda layer: layer == 2, lambda step: step == 8),
-            }
-        },
-        max_new_tokens=10,
-    ),
+    *table("cache", {"static": {"all layers grow": swapped("all", StaticLayer, growing)}}),
     *table("cache", {"static-fp8": in_full_precision()}, {"loop": "own"}),
     *table(
         "cache",

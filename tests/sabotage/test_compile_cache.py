@@ -38,7 +38,7 @@ def neither_saved_nor_loaded() -> Iterator[None]:
 @contextmanager
 def shared_with_nobody() -> Iterator[None]:
     with ExitStack() as patches:
-        patches.enter_context(mock.patch.object(own_cache, "_fill", lambda *_: own_cache.Filled()))
+        patches.enter_context(mock.patch.object(own_cache, "_fill", lambda *_: (0, 0)))
         patches.enter_context(mock.patch.object(own_cache, "publish", lambda kind: (0, 0)))
         yield
 

@@ -11,7 +11,7 @@ from tests.sabotage.saboteur import Patch, table, tests_of
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.step import Step
 from tokendyno.backend.worker.runners import course
-from tokendyno.backend.worker.runners.own_loop import OwnLoop
+from tokendyno.backend.worker.runners.token_loops import OwnLoop
 
 
 @contextmanager

@@ -36,14 +36,11 @@ def never_asked_for() -> Any:
     return mock.patch.object(GenerationConfig, "__init__", begin)
 
 
-def own_cut(size: Callable[[int], int], once_more: bool = False) -> Patch:
-    """The same of the custom loop. `once_more`: after the right chunks, which are thrown away."""
+def own_cut(size: Callable[[int], int]) -> Patch:
+    """The same of the custom loop."""
     original = Step._read
 
     def read(step: Step, *prompt: Any) -> Any:
-        if once_more:
-            original(step, *prompt)
-            step.cache.reset()
         with mock.patch.object(step, "_chunk", size(step._chunk)):
             return original(step, *prompt)
 
@@ -61,10 +58,7 @@ def uncompiled() -> Any:
 IN_ONE_PASS, IN_HALVES = {"in one pass": cut(lambda size: 0)}, {"in halves": cut(lambda size: size // 2)}
 OTHER_SIZES, LOST = {"in chunks of other sizes": cut(lambda size: size - 1)}, {"the setting is lost": never_asked_for}
 OWN_IN_ONE_PASS = {"in one pass, by the custom loop": own_cut(lambda size: 0)}
-OWN_OTHERWISE = {
-    "in halves, by the custom loop": own_cut(lambda size: size // 2),
-    "once more in one pass, by the custom loop": own_cut(lambda size: 0, once_more=True),
-}
+OWN_OTHERWISE = {"in halves, by the custom loop": own_cut(lambda size: size // 2)}
 UNCOMPILED = {"not compiled": uncompiled, "half of the layers": eager_layers(lambda layer: layer >= LAYERS // 2)}
 
 

@@ -8,7 +8,7 @@ import torch
 from tests.sabotage.saboteur import Patch, table, tests_of
 from tests.sabotage.test_compile import COMPILES, COMPILING, STATIC, forgotten  # noqa: F401
 from tokendyno.backend.predict.lengths import rounded
-from tokendyno.backend.worker.prompt import prompt as prompts
+from tokendyno.backend.worker import prompt as prompts
 from tokendyno.backend.worker.runners import decode
 
 

@@ -13,7 +13,7 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
+from tokendyno.backend.optimizations.axes.quantization import AXIS
 from tokendyno.backend.paths import PRESETS
 from tokendyno.backend.worker.witness.quantization import kind_of
 

@@ -50,7 +50,6 @@ def taken(name: str, subject: Subject) -> str:
 
 
 def flash_rules(name: str) -> tuple[Rule, ...]:
-    """Rules of a FlashAttention choice, which cover its substitutes too."""
     return (
         *_unsupported(name),
         *_out_of_reach(name),

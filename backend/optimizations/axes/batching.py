@@ -1,8 +1,30 @@
-"""How many requests share the model: one after the other, in static batches, or by continuous batching."""
+"""Many requests: how they share the model, one after the other, in static batches or by continuous batching, and how
+the steps of continuous batching are filled, paged, prepared and replayed."""
 
-from tokendyno.backend.optimizations.base import Choice, ManyRequests, Subject, blocked, note
-from tokendyno.backend.optimizations.conditions import PAGED, attention_in_use, drafts, kv_cache, uses_own_loop
+from tokendyno.backend.optimizations.base import Choice, ManyRequests, Rule, Subject, blocked, note
+from tokendyno.backend.optimizations.conditions import (
+    attention_in_use,
+    batches_continuously,
+    batches_statically,
+    compute_dtype,
+    drafts,
+    experts_settled,
+    kv_cache,
+    uses_own_loop,
+)
 from tokendyno.backend.plan import Plan
+
+_PAGED = "transformers 5.22: generation/continuous_batching"
+
+
+def _only_continuous(what: str) -> Rule:
+    return blocked(
+        lambda s: not batches_continuously(s),
+        f"Only continuous batching has {what}.",
+        _PAGED,
+        (("batching", "continuous"),),
+    )
+
 
 _PAGED_ATTENTION = (
     "eager",
@@ -28,31 +50,31 @@ _CONTINUOUS = (
         "Continuous batching keeps pages of keys and values, of one size in all layers with full and with sliding "
         "attention. This model keeps something else (states, latents, chunks), shares keys and values between layers, "
         "or has attention that reads no pages.",
-        f"{PAGED}/cache.py: ATTN_TYPE_TO_ALLOCATOR, PagedAttentionCache",
+        f"{_PAGED}/cache.py: ATTN_TYPE_TO_ALLOCATOR, PagedAttentionCache",
         (("batching", "static"),),
     ),
     blocked(
         lambda s: s.decoder and attention_in_use(s) not in _PAGED_ATTENTION,
         "Continuous batching accepts eager, sdpa, FlashAttention 2 and FlashAttention 3 only.",
-        f"{PAGED}/continuous_api.py: switch_to_cb_friendly_attn",
+        f"{_PAGED}/continuous_api.py: switch_to_cb_friendly_attn",
         (("attention", "auto"),),
     ),
     blocked(
         lambda s: s.decoder and kv_cache(s).name != "dynamic",
         "Continuous batching has a KV cache of its own, in pages; no other cache can be chosen with it.",
-        f"{PAGED}/cache.py: PagedAttentionCache",
+        f"{_PAGED}/cache.py: PagedAttentionCache",
         (("cache", "dynamic"),),
     ),
     blocked(
         drafts,
         "Continuous batching generates one token a step for each request; it verifies no drafts.",
-        f"{PAGED}/scheduler.py",
+        f"{_PAGED}/scheduler.py",
         (("speculation", "off"),),
     ),
     blocked(
         lambda s: s.decoder and uses_own_loop(s),
         "Continuous batching has a loop of its own.",
-        f"{PAGED}/continuous_api.py",
+        f"{_PAGED}/continuous_api.py",
         (("loop", "generate"),),
     ),
     blocked(
@@ -65,7 +87,7 @@ _CONTINUOUS = (
     blocked(
         lambda s: s.choices["shapes"] != "exact",
         "Steps of continuous batching have no padded shapes: prompts follow each other in one row.",
-        f"{PAGED}/input_outputs.py",
+        f"{_PAGED}/input_outputs.py",
         (("shapes", "exact"),),
     ),
     note(
@@ -122,4 +144,217 @@ class Batching(ManyRequests):
         return FOR_EVALUATION if plan.generate.batch.continuous else ""
 
 
-AXIS = Batching()
+# --- static batches -------------------------------------------------------------------------------
+
+_NEEDS_BATCHES = (
+    blocked(
+        lambda s: not (batches_statically(s) or batches_continuously(s)),
+        "Without batching, one request is in work at a time.",
+        "backend/worker/runners/static_batch.py: rows_of",
+        (("batching", "static"),),
+    ),
+)
+
+
+class BatchSize(ManyRequests):
+    name = "batch_size"
+    title = "Batch size"
+    summary = "Requests in work at once: rows of a static batch, or requests in a step of continuous batching."
+    default = "auto"
+    order = 61
+    aliases = {"": ("max_requests_per_batch",)}
+    choices = (
+        Choice("auto", "auto", "As many as the run allows at once, for both arms."),
+        *(Choice(str(n), str(n), f"At most {n} at once.", _NEEDS_BATCHES) for n in (1, 2, 4, 8, 16, 32, 64, 128, 256)),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        return plan.batched(rows=0 if name == "auto" else int(name))
+
+
+_CODE = "backend/worker/runners/static_batch.py"
+_SORTED = (
+    blocked(
+        lambda s: not batches_statically(s),
+        "Only static batches are formed in an order; continuous batching takes requests as they arrive.",
+        _CODE,
+        (("batching", "static"),),
+    ),
+    note(
+        lambda s: True,
+        "Sorting needs to know how long each output will be, which a server does not: here every request generates all "
+        "the tokens that it allows. A request with a long output may wait until the end.",
+        _CODE,
+    ),
+)
+
+
+class BatchOrder(ManyRequests):
+    name = "batch_order"
+    title = "Order of batches"
+    summary = "The order in which static batches are formed from the requests that have arrived."
+    default = "arrival"
+    sets = "batch.order"
+    order = 62
+    choices = (
+        Choice("arrival", "arrival", "First come, first served."),
+        Choice("sorted", "sorted by length", "Short outputs first, so that rows of a batch end together.", _SORTED),
+    )
+
+
+# --- steps of continuous batching -----------------------------------------------------------------
+
+
+class PageSize(ManyRequests):
+    name = "page_size"
+    title = "Page size"
+    summary = "Tokens in a page of the KV cache: small pages waste less room at the end of a request."
+    default = "256"
+    in_pages = True
+    order = 64
+    aliases = {"": ("block_size",)}
+    choices = (
+        Choice("256", "256 tokens", "The page size of transformers; what FlashAttention 2 needs."),
+        *(
+            Choice(str(n), f"{n} tokens", f"Pages of {n} tokens.", (_only_continuous("pages"),))
+            for n in (16, 32, 64, 128)
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        return plan.batched(page_tokens=int(name))
+
+
+_BUDGET = (_only_continuous("a token budget for each step"),)
+
+
+class BatchTokens(ManyRequests):
+    name = "batch_tokens"
+    title = "Tokens a step"
+    summary = "Tokens that one step may process, those of prompts included: long prompts are cut into several steps."
+    default = "512"
+    in_pages = True
+    order = 66
+    aliases = {"": ("max_batch_tokens",)}
+    choices = (
+        Choice("512", "512", "Prompts of more tokens are cut into steps of 512."),
+        *(
+            Choice(str(n), f"{n:,}", f"Prompts of more tokens are cut into steps of {n:,}.", _BUDGET)
+            for n in (128, 256, 1024, 2048, 4096, 8192)
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        return plan.batched(step_tokens=int(name))
+
+
+class Scheduler(ManyRequests):
+    name = "scheduler"
+    title = "Scheduler"
+    summary = "Who comes first when a step of continuous batching cannot take everybody."
+    default = "fifo"
+    sets = "batch.scheduler"
+    in_pages = True
+    order = 68
+    aliases = {"": ("scheduler_type",)}
+    choices = (
+        Choice("fifo", "first in, first out", "Requests that decode come first, so that their tokens are not delayed."),
+        Choice(
+            "prefill_first",
+            "prefill first",
+            "Prompts that were begun come first, so that first tokens come sooner.",
+            (_only_continuous("this scheduler"),),
+        ),
+    )
+
+
+_ASYNCHRONOUS = (
+    _only_continuous("asynchronous steps"),
+    blocked(
+        lambda s: not s.cuda,
+        "Asynchronous batching needs CUDA streams, and so an NVIDIA GPU.",
+        f"{_PAGED}/input_outputs.py: ContinuousBatchingAsyncIOs",
+    ),
+)
+
+
+class AsyncBatching(ManyRequests):
+    name = "async_batching"
+    title = "Asynchronous batching"
+    summary = "Whether the next step is prepared while the GPU works on this one."
+    default = "off"
+    off = "off"
+    in_pages = True
+    order = 70
+    aliases = {"on": ("use_async_batching",)}
+    choices = (
+        Choice("off", "off", "A step is prepared when the one before it is done."),
+        Choice(
+            "on",
+            "on",
+            "A step is prepared while the GPU works on the one before it, at the cost of a second set of inputs.",
+            _ASYNCHRONOUS,
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        return plan.batched(asynchronous=name == "on")
+
+
+_GRAPHS = (
+    _only_continuous("these graphs"),
+    blocked(lambda s: not s.cuda, "CUDA graphs need an NVIDIA GPU.", f"{_PAGED}/model_runner.py"),
+    blocked(
+        lambda s: s.cuda and not experts_settled(s) and s.choices["experts"] == "eager",
+        "The loop over experts asks on the host which were routed to, which a CUDA graph cannot contain.",
+        "transformers 5.22: integrations/moe.py",
+        (("experts", "batched_mm"),),
+    ),
+    blocked(
+        lambda s: (
+            s.cuda
+            and not experts_settled(s)
+            and s.choices["experts"] in ("auto", "grouped_mm")
+            and (compute_dtype(s) != "bfloat16" or s.machine.capability < (8, 0))
+        ),
+        "Other than in bfloat16 from compute capability 8.0 on, a grouped GEMM copies its offsets to the host, which a "
+        "CUDA graph cannot contain.",
+        "tests/gpu/test_batching.py on an H200: torch._grouped_mm in float32",
+        (("experts", "batched_mm"),),
+    ),
+)
+
+
+class BatchGraphs(ManyRequests):
+    name = "batch_graphs"
+    title = "Graphs of steps"
+    summary = "Whether the steps of continuous batching are replayed as CUDA graphs, for rounded numbers of tokens."
+    default = "off"
+    off = "off"
+    in_pages = True
+    order = 72
+    aliases = {"on": ("use_cuda_graph",)}
+    choices = (
+        Choice("off", "off", "The kernels of a step are launched one by one."),
+        Choice(
+            "on",
+            "on",
+            "Steps are padded to rounded sizes, captured once for each size before the run, and replayed.",
+            _GRAPHS,
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        return plan.batched(graphs=name == "on")
+
+
+AXES = (
+    Batching(),
+    BatchSize(),
+    BatchOrder(),
+    PageSize(),
+    BatchTokens(),
+    Scheduler(),
+    AsyncBatching(),
+    BatchGraphs(),
+)

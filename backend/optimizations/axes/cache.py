@@ -138,7 +138,7 @@ _UNPACKS = note(
     lambda s: s.machine.has("optimum-quanto"),
     "tokendyno unpacks 4-bit codes with torch operators. A script first builds optimum-quanto's own extension, "
     "which takes a minute and a C++ compiler, on a GPU many minutes and nvcc.",
-    "optimum-quanto 0.2: library/extensions; backend/worker/runners/cache.py",
+    "optimum-quanto 0.2: library/extensions; backend/worker/patch/quantized.py",
 )
 
 _OWN_LOOP = blocked(
@@ -174,7 +174,6 @@ _NOT_IN_FP8 = ("gemma2", "olmo2", "olmo3", "olmoe")
 
 
 def _reads_fp8(s: Subject) -> bool:
-    """Whether the attention of kernels=local reads keys and values in 8 bits."""
     facts = s.facts
     if s.machine.capability < (8, 9) or not half_precision(s) or facts.architecture in _NOT_IN_FP8:
         return False
@@ -209,7 +208,6 @@ CONFIG, LENGTH = "config", "length"
 
 
 def cache_construct(cache: CacheKind) -> Construct:
-    """The class and its arguments."""
     keywords: dict[str, Argument] = {}
     if cache.quantized:
         keywords |= {"nbits": cache.bits} if cache.grouped else {}

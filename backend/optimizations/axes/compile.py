@@ -172,7 +172,6 @@ def _grows_unquantized(s: Subject) -> bool:
 
 
 def _compiles_growing(s: Subject) -> bool:
-    """Whether generate compiles this model, and on a growing cache."""
     return s.decoder and not uses_own_loop(s) and _grows_unquantized(s) and not skips_compilation(s)
 
 
@@ -276,7 +275,6 @@ class Compile(Optimization):
 
 
 def _compile_values(values: Mapping[str, str]) -> CompileValues:
-    """A choice's values as torch.compile takes them."""
     symbolic = {"true": True, "false": False}.get(values.get("dynamic", ""))
     return CompileValues(
         values.get("fullgraph") == "true",

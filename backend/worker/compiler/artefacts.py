@@ -5,7 +5,6 @@ this user, and a file that anybody else could have written is ignored. torch use
 settings and versions: a wrong one costs time, but never gives a wrong result.
 """
 
-import contextlib
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +18,10 @@ from tokendyno.backend.files.whole import PRIVATE, write_whole
 from tokendyno.backend.plan import Plan
 
 
-class Saved(msgspec.Struct, frozen=True):
-    """Stored beside a file of artefacts. `cold_s`: the compile phase of the run that saved it, without artefacts."""
-
-    cold_s: float
-
-
 @dataclass(slots=True)
 class Taken:
-    """What was loaded from a file of artefacts; `note` says why if nothing was."""
+    """What was loaded from a file of artefacts; `note` says why if nothing was. `cold_before_s`: the compile phase of
+    the run that saved it, without artefacts."""
 
     loaded_bytes: int = 0
     cold_before_s: float = 0.0
@@ -49,7 +43,7 @@ def take(key: str) -> Taken:
     if not path.exists():
         return Taken(note="no compile artefacts yet for these settings: they are saved after this warm-up")
     try:
-        saved, data = _read(path)
+        cold_s, data = _read(path)
     except OSError as error:
         return _ignored(path, f"{error.strerror} (with its .json beside it)")
     except (ValueError, *UNDECODABLE) as error:
@@ -58,35 +52,27 @@ def take(key: str) -> Taken:
         info = torch.compiler.load_cache_artifacts(data)
     except Exception as error:  # whatever unpickling and writing into a cache may raise
         return _ignored(path, f"torch says {type(error).__name__}: {error}"[:200])
-    return Taken(len(data), saved.cold_s) if info is not None else _ignored(path, "torch cannot read it")
+    return Taken(len(data), cold_s) if info is not None else _ignored(path, "torch cannot read it")
 
 
 def save(key: str, cold_s: float) -> int:
-    """Save what was compiled since the last `forget`; returns the bytes, 0 if torch has nothing to save."""
+    """Save what was compiled since the settings last changed; returns the bytes, 0 if torch has nothing to save."""
     artefacts = torch.compiler.save_cache_artifacts()
     if artefacts is None:
         return 0
     data = artefacts[0]
     folder = paths.private_folder("artefacts")
-    for name, content in ((f"{key}.bin", data), (f"{key}.json", msgspec.json.encode(Saved(cold_s)))):
+    for name, content in ((f"{key}.bin", data), (f"{key}.json", msgspec.json.encode({"cold_s": cold_s}))):
         write_whole(folder / name, content, PRIVATE)
     return len(data)
 
 
-def forget() -> None:
-    """Do not save artefacts of what was compiled so far."""
-    with contextlib.suppress(ImportError):
-        from torch.compiler._cache import CacheArtifactManager
-
-        CacheArtifactManager.clear()
-
-
-def _read(path: Path) -> tuple[Saved, bytes]:
+def _read(path: Path) -> tuple[float, bytes]:
     metadata = path.with_suffix(".json")
     for file in (path, metadata):
         if file.is_symlink() or not paths.is_private(file):
             raise ValueError("other users can write to it")
-    return msgspec.json.decode(metadata.read_bytes(), type=Saved), path.read_bytes()
+    return msgspec.json.decode(metadata.read_bytes(), type=dict[str, float]).get("cold_s", 0.0), path.read_bytes()
 
 
 def _ignored(path: Path, why: str) -> Taken:

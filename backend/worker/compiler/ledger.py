@@ -5,7 +5,9 @@ when the settings change, everything compiled before is reset and counting start
 """
 
 import contextlib
+import gzip
 import os
+import re
 import sys
 import threading
 import time
@@ -14,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 import torch._dynamo
@@ -28,15 +31,15 @@ from torch._dynamo.utils import (
     graph_break_reasons,
     set_compilation_metrics_limit,
 )
+from torch.compiler._cache import CacheArtifactManager
 from transformers import CompileConfig
 
 from tokendyno.backend import paths
 from tokendyno.backend.counts import RunCounts
-from tokendyno.backend.messages import Compiled, CompiledGraph
+from tokendyno.backend.messages import Compiled, CompiledGraph, GraphCode
 from tokendyno.backend.plan import GRAPH_MODES, CompileCacheKind, GeneratePlan, Plan
 from tokendyno.backend.worker.channel import Steps
 from tokendyno.backend.worker.compiler import artefacts, own_cache
-from tokendyno.backend.worker.compiler.generated import Generated
 from tokendyno.backend.worker.compiler.graph_break import break_graph
 from tokendyno.backend.worker.prove.compile_log import break_places, first_line, guard
 
@@ -60,17 +63,6 @@ def compile_config(plan: GeneratePlan) -> CompileConfig | None:
     return config
 
 
-@contextlib.contextmanager
-def restoring_recompile_limit() -> Iterator[None]:
-    """Restores Dynamo's limit of recompilations afterwards. transformers 5.22 raises it for good where a prompt is read
-    in chunks (generation/utils.py, `_prefill`), and later runs would give up later than others."""
-    limit = torch._dynamo.config.recompile_limit
-    try:
-        yield
-    finally:
-        torch._dynamo.config.recompile_limit = limit
-
-
 def _graphs_in_this_thread() -> None:
     """torch 2.11 keeps Inductor's CUDA graphs by thread, and asserts in every thread but the one that imported them."""
     from torch._inductor import cudagraph_trees
@@ -79,6 +71,59 @@ def _graphs_in_this_thread() -> None:
     if not hasattr(local, "tree_manager_containers"):
         local.tree_manager_containers = {}
         local.tree_manager_locks = defaultdict(threading.Lock)
+
+
+# --- generated code -------------------------------------------------------------------------------
+
+MOST_BYTES = 2 << 20
+"""Limit for an arm's code as text (packed it is about a twentieth). Graphs beyond it are listed without their code."""
+
+_PATH = re.compile(r"(?<![\w./:])/(?:[\w.+-]+/)+(?=[\w.+-]+)")
+
+
+class Generated:
+    """The code that Inductor generated for each graph of one loaded model since its compile settings last changed, and
+    whether the requested options were in effect. Both are read where torch takes a graph into use, while the options
+    apply, whether it was compiled or came from a cache.
+
+    graphs, with_options  how many there were, and for how many of them every option was in effect
+    """
+
+    def __init__(self) -> None:
+        self._code: dict[str, tuple[str, str]] = {}  # key in the cache -> compile id, code
+        self.graphs = self.with_options = 0
+
+    @contextlib.contextmanager
+    def noting(self, options: Sequence[tuple[str, bool]]) -> Iterator[None]:
+        """Around whatever may compile."""
+        from torch._guards import CompileContext
+        from torch._inductor import config
+        from torch._inductor.output_code import CompiledFxGraph
+
+        original = CompiledFxGraph.post_compile
+
+        def post_compile(graph: Any, *args: Any, **kwargs: Any) -> Any:
+            self.graphs += 1
+            self.with_options += all(getattr(config, name) == on for name, on in options)
+            compile_id = str(CompileContext.current_compile_id() or "")
+            self._code.setdefault(str(graph.cache_key), (compile_id, graph.source_code or ""))
+            return original(graph, *args, **kwargs)
+
+        with mock.patch.object(CompiledFxGraph, "post_compile", post_compile):
+            yield
+
+    def code(self) -> list[GraphCode]:
+        """The code of each graph, in the order of compiling, without names of this machine's folders."""
+        graphs, left = [], MOST_BYTES
+        for compile_id, code in self._code.values():
+            code = _PATH.sub("", code)
+            fits = len(code) <= left
+            left -= len(code) * fits
+            graphs.append(GraphCode(compile_id, len(code), gzip.compress(code.encode(), mtime=0) if fits else b""))
+        return graphs
+
+
+# --- compilation ----------------------------------------------------------------------------------
 
 
 class Compiling:
@@ -143,11 +188,11 @@ class Compiling:
 
     def _use_cache(self, kind: CompileCacheKind) -> None:
         with self._timed():
-            filled = own_cache.use(kind)
+            files, shared = own_cache.use(kind)
         self._cache, self._published = kind, None
         self._count(
-            cache_files_before=filled.files,
-            cache_files_shared=filled.shared,
+            cache_files_before=files,
+            cache_files_shared=shared,
             cache_files_published=0,
             cache_files_compiled=0,
         )
@@ -178,7 +223,7 @@ class Compiling:
         counters.clear()
         set_compilation_metrics_limit(_MOST_RECORDS)
         clear_compilation_metrics()
-        artefacts.forget()
+        CacheArtifactManager.clear()  # do not save artefacts of what was compiled so far
         self.generated = Generated()
         self._new = _NOTHING
 
@@ -241,17 +286,19 @@ class Compiling:
         skips = Counter(first_line(r.cudagraph_skip_reason) for r in records if r.cudagraph_skip_reason)
         skips[_UNKNOWN_SKIP] += now.skips - self._start.skips - skips.total()
         cache = now.cache - self._start.cache
-        graphs = graphs_of(metrics)
+        graphs, places = graphs_of(metrics), break_places(graph_break_reasons)
+        breaks = (now.breaks - self._start.breaks).items()
         compiled = replace(
             self._new if self._start == _Start() else _NOTHING,
             graphs=graphs,
-            breaks=_placed(now.breaks - self._start.breaks) | failed,
+            breaks={f"{reason} at {places[reason]}" if reason in places else reason: n for reason, n in breaks}
+            | failed,
             skips=dict(+skips),
             hits=cache["hit"],
             misses=cache["miss"],
             stages_s={stage: sum(graph.stages_s[stage] for graph in graphs) for stage in STAGES},
         )
-        (tuned, own_files), (inductor, with_options) = _generated(), self.generated.graphs
+        tuned, own_files = _loaded_code()
         self._count(
             compile_cold_s=compiled.cold_s,
             graphs=len(compiled.graphs),
@@ -265,16 +312,10 @@ class Compiling:
             artefacts_cold_s=compiled.cold_before_s,
             tuned_kernels=tuned,
             own_code_files=own_files,
-            inductor_graphs=inductor,
-            option_graphs=with_options,
+            inductor_graphs=self.generated.graphs,
+            option_graphs=self.generated.with_options,
         )
         return compiled if compiled.graphs else None
-
-
-def _placed(breaks: Counter[str]) -> dict[str, int]:
-    """The same with the place of each break in its reason."""
-    places = break_places(graph_break_reasons)
-    return {f"{reason} at {places[reason]}" if reason in places else reason: n for reason, n in breaks.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +362,7 @@ def graphs_of(records: Sequence[CompilationMetrics]) -> list[CompiledGraph]:
     return graphs
 
 
-def _generated() -> tuple[int, int]:
+def _loaded_code() -> tuple[int, int]:
     """(tuned Triton kernels, files in this process's own folder) of the generated code that it has loaded."""
     codecache = sys.modules.get("torch._inductor.codecache")  # not loaded where nothing was compiled
     if codecache is None:

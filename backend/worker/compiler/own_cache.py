@@ -17,7 +17,6 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from tokendyno.backend import paths
@@ -32,29 +31,18 @@ _NOT_SHARED = {"locks", "autoheuristic", "unhashed_kernel_inputs"}  # locks, and
 _ELF = b"\x7fELF"
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """What the cache of this process held at the start.
-
-    files   compiled files, without headers
-    shared  how many there should be: all of the shared folder; 0 for an empty cache
-    """
-
-    files: int = 0
-    shared: int = 0
-
-
 def name_folder() -> None:
-    """To be called before torch is imported: what compiles before any run goes into this process's own folder.
-
-    Not Triton's kernels that are part of no graph: it renames finished files into place, so its usual cache is safe.
-    """
+    """To be called before torch is imported: what compiles before any run goes into this process's own folder, but for
+    Triton's kernels that are part of no graph, whose usual cache is safe: finished files are renamed into place."""
     paths.remove_scratch(os.getpid())  # of an earlier process with the same id
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(paths.scratch_folder(os.getpid()) / "inductor")
 
 
-def use(kind: CompileCacheKind) -> Filled:
-    """Start a new folder: filled from the shared one ("torch"), or empty. torch forgets what it compiled before."""
+def use(kind: CompileCacheKind) -> tuple[int, int]:
+    """Start a new folder: filled from the shared one ("torch"), or empty. torch forgets what it compiled before.
+
+    Returns how many compiled files, without headers, it holds, and how many it should.
+    """
     folder, shared = paths.make_scratch(), paths.private_folder("compiled")
     os.environ.update({name: str(folder / part) for name, part in VARIABLES.items()})
     if sum(map(_size, _files(shared))) > MOST_BYTES:
@@ -66,14 +54,13 @@ def use(kind: CompileCacheKind) -> Filled:
     from torch._inductor.utils import clear_caches
 
     clear_caches()
-    if hasattr(codecache, "_HEADER_DIR"):  # not in its cache folder, and named once, at import
-        codecache._HEADER_DIR = str(folder / HEADERS)
-        codecache._HEADER_LOCK_DIR = str(folder / HEADERS / "locks")
-        codecache._precompile_header.cache_clear()
+    codecache._HEADER_DIR = str(folder / HEADERS)  # not in its cache folder, and named once, at import
+    codecache._HEADER_LOCK_DIR = str(folder / HEADERS / "locks")
+    codecache._precompile_header.cache_clear()
     return filled
 
 
-def _fill(folder: Path, shared: Path, kind: CompileCacheKind) -> Filled:
+def _fill(folder: Path, shared: Path, kind: CompileCacheKind) -> tuple[int, int]:
     """Link the whole files of the shared folder, and delete torn ones."""
     linked = 0
     for path in _files(shared):
@@ -84,7 +71,7 @@ def _fill(folder: Path, shared: Path, kind: CompileCacheKind) -> Filled:
             _link(path, folder / path.relative_to(shared))
             linked += not header
     files = sum(1 for path in _files(folder) if path.relative_to(folder).parts[0] != HEADERS)
-    return Filled(files, linked)
+    return files, linked
 
 
 def publish(kind: CompileCacheKind) -> tuple[int, int]:

@@ -67,11 +67,8 @@ GAPS = 0.05
 
 
 def close_gaps(model: Any, observed: Observed) -> None:
-    """Lay out a model's tensors on one GPU without gaps, by way of host memory, if it has room for them.
-
-    Matrices that were joined leave gaps between the others, in blocks that the allocator cannot give back: half of
-    Qwen3-0.6B's bytes (lab/measurements.md).
-    """
+    """Lay out a model's tensors on one GPU without the gaps that joined matrices leave, which the allocator cannot give
+    back (half of Qwen3-0.6B's bytes: lab/measurements.md), by way of host memory, if it has room for them."""
     torch.cuda.empty_cache()
     used = int(torch.cuda.memory_allocated())
     if torch.cuda.memory_reserved() - used <= GAPS * used or psutil.virtual_memory().available < 1.25 * used:

@@ -80,7 +80,6 @@ class _Silent(tqdm):  # type: ignore[misc]
         super().__init__(*args, **{**kwargs, "disable": False, "file": io.StringIO()})
 
     def display(self, *args: Any, **kwargs: Any) -> bool:
-        """Draw nothing."""
         return True
 
 

@@ -48,10 +48,8 @@ _THREADS = torch.get_num_threads()
 
 
 def choose_threads(weight_bytes: int) -> str:
-    """Set torch's CPU threads for a model of this size; returns a remark, "" where torch's own count stays.
-
-    The operators of a tiny model finish before a second thread wakes up: with 10 MB of weights, a token took 15.5 ms
-    with two threads waiting and 6 ms with one (lab/measurements.md). OMP_NUM_THREADS, if set, is respected.
+    """Set torch's CPU threads; returns a remark, "" where torch's own count stays. The operators of a tiny model finish
+    before a second thread wakes up: a token of 10 MB took 15.5 ms with two, and 6 ms with one (lab/measurements.md).
     """
     single = weight_bytes < ONE_THREAD_BELOW_BYTES and _THREADS > 1 and not os.environ.get("OMP_NUM_THREADS")
     torch.set_num_threads(1 if single else _THREADS)
@@ -152,18 +150,15 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
     phase: PhaseName = "quantize" if quantization.quantizes(plan) else "load"
     with channel.phasing(phase, source.kind) as steps, LoadProgress(plan, steps, expected_bytes, observed):
         if source.kind == "random":
-            model = _load_random(plan, observed)
+            if plan.quantization != "none" or plan.parallel.kind != "off":
+                model = load_as_checkpoint(plan, observed)
+            else:
+                with observed.stage("fill"):
+                    model = random_model(source.config_json, plan.dtype, plan.attention, plan.device)
             tokenizer: Any = byte_tokenizer(model.config.get_text_config().vocab_size)
         else:
             model, tokenizer = _load_files(plan, path, downloaded, observed)
         return LoadedModel(plan, model, tokenizer, observed)
-
-
-def _load_random(plan: LoadPlan, observed: Observed) -> Any:
-    if plan.quantization != "none" or plan.parallel.kind != "off":
-        return load_as_checkpoint(plan, observed)
-    with observed.stage("fill"):
-        return random_model(plan.source.config_json, plan.dtype, plan.attention, plan.device)
 
 
 def _load_files(plan: LoadPlan, path: Path, downloaded: bool, observed: Observed) -> tuple[Any, Any]:
@@ -334,7 +329,6 @@ class LoadProgress:
             self._peak_bytes["device"] = sum(int(torch.cuda.max_memory_reserved(index)) for index in self._devices)
 
     def _read(self) -> int:
-        """Bytes on the devices of the model."""
         if not self._cuda:
             return self._host_bytes()
         return sum(int(torch.cuda.memory_allocated(index)) for index in self._devices)

@@ -10,7 +10,7 @@ import torch
 from transformers.quantizers.auto import AUTO_QUANTIZER_MAPPING
 from transformers.quantizers.quantizer_mxfp4 import Mxfp4HfQuantizer
 
-from tokendyno.backend.optimizations.axes.quantization.axis import (
+from tokendyno.backend.optimizations.axes.quantization import (
     COMPUTE_DTYPE,
     casts_experts,
     needs_cpu_device_map,

@@ -206,7 +206,6 @@ def _aligned_bytes(tensor: Any) -> int:
 
 
 def _safetensors_dtype(dtype: torch.dtype) -> str:
-    """Its name in safetensors."""
     return {torch.float32: "F32", torch.float16: "F16"}.get(dtype, "BF16")
 
 
@@ -223,11 +222,9 @@ class Drawn:
         self._shape, self._dtype = parameter.shape, _safetensors_dtype(parameter.dtype)
 
     def get_dtype(self) -> str:
-        """The dtype's name."""
         return self._dtype
 
     def get_shape(self) -> list[int]:
-        """Of the whole tensor."""
         return list(self._shape)
 
     def __getitem__(self, index: Any) -> torch.Tensor:
@@ -304,7 +301,6 @@ class ReadOnce:
         self._dtype = _safetensors_dtype(tensors[name].dtype)
 
     def get_dtype(self) -> str:
-        """The dtype's name."""
         return self._dtype
 
     def __getitem__(self, index: Any) -> torch.Tensor:
@@ -322,11 +318,9 @@ class RandomBytes:
         self._device = torch.empty(0, device=device).device  # this rank's: in the threads that read, "cuda" is GPU 0
 
     def get_shape(self) -> list[int]:
-        """Of the whole tensor."""
         return list(self._shape)
 
     def get_dtype(self) -> str:
-        """The dtype's name."""
         return "U8"
 
     def __getitem__(self, index: Any) -> torch.Tensor:

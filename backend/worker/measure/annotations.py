@@ -49,7 +49,6 @@ class Annotations:
         self._watching: Any = None
 
     def __enter__(self) -> "Annotations":
-        """Time 0 of the run is now."""
         self._begin_s = time.perf_counter()
         self._watching = watching(self._compile_begins, self._compile_ends)
         self._watching.__enter__()
@@ -57,7 +56,6 @@ class Annotations:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """Everything that is left to take is complete now."""
         gc.callbacks.remove(self._collects)
         self._watching.__exit__(None, None, None)
         now_s = time.perf_counter() - self._begin_s
@@ -69,7 +67,6 @@ class Annotations:
     def add(
         self, kind: AnnotationKind, seconds: float, text: str, token: int | None = None, t_s: float | None = None
     ) -> None:
-        """Record something; by default at the token being generated, now."""
         self._counted[kind] += 1
         if self._counted[kind] <= MAX_OF_A_KIND:
             now_s = time.perf_counter() - self._begin_s if t_s is None else t_s
@@ -137,7 +134,6 @@ class Annotations:
                 self.add(pause.kind, pause.seconds, pause.text, pause.token, pause.t_s)
 
     def _segments(self) -> int:
-        """How often torch's allocator has requested memory from the device."""
         if not self._cuda:
             return 0
         return int(torch.cuda.memory_stats_as_nested_dict()["segment"]["all"]["allocated"])

@@ -1,19 +1,132 @@
-"""Watches for interference with a measurement: lowered clocks, other programs on the GPU or the cores."""
+"""Watches for interference with a measurement: lowered clocks, other programs on the GPU or the cores; and what NVML
+tells of the GPU."""
 
+import contextlib
 import os
 import statistics
-import threading
 import time
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import msgspec
 import psutil
+import torch
 
 from tokendyno.backend.counts import Machine
 from tokendyno.backend.messages import Annotation, AnnotationKind
-from tokendyno.backend.worker.measure.nvml import Nvml, of_this_bench, process_name
+
+SLOWED = {
+    0x04: "power cap",
+    0x08: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "heat (driver)",
+    0x40: "heat (hardware)",
+    0x80: "power brake",
+}
+"""Bits of the clocks event reasons that mean slower than the load would allow, which an idle GPU and clocks set by the
+user do not. https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html"""
+
+BUSY_PERCENT = 5
+"""SM utilization from which another process counts as busy; a desktop takes less."""
+
+
+def own_device(pynvml: Any, index: int | None = None) -> Any:
+    """NVML's handle of torch's device with that index, or of its current one; a MIG slice is the only device."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
+    if visible.startswith("MIG-") and "/" not in visible:
+        return pynvml.nvmlDeviceGetHandleByUUID(visible)
+    uuid = str(torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index).uuid)
+    return pynvml.nvmlDeviceGetHandleByUUID(uuid if uuid.startswith("GPU-") else f"GPU-{uuid}")
+
+
+class Nvml:
+    """One GPU. Any single reading may be refused (containers, WSL, MIG, old boards): it is None then, never 0."""
+
+    def __init__(self, pynvml: Any, handle: Any) -> None:
+        self._nvml, self._handle = pynvml, handle
+        self._seen_us = 0
+
+    def _read(self, name: str, *args: Any) -> Any:
+        try:
+            return getattr(self._nvml, name)(self._handle, *args)
+        except (self._nvml.NVMLError, AttributeError):  # refused, or a library without it
+            return None
+
+    def memory_bytes(self) -> int | None:
+        processes = self._read("nvmlDeviceGetComputeRunningProcesses") or []
+        return next((int(p.usedGpuMemory) for p in processes if p.pid == os.getpid() and p.usedGpuMemory), None)
+
+    def used_bytes(self) -> int | None:
+        info = self._read("nvmlDeviceGetMemoryInfo")
+        return None if info is None else int(info.used)
+
+    def energy_j(self) -> float | None:
+        """Energy used by the whole GPU since the driver was loaded."""
+        millijoules = self._read("nvmlDeviceGetTotalEnergyConsumption")
+        return None if millijoules is None else millijoules / 1e3
+
+    def figures(self) -> dict[str, float]:
+        """Clock, temperature and power now, by the names of `counts.Machine`; refused readings are left out."""
+        reads = {
+            "sm_clock_mhz": ("nvmlDeviceGetClockInfo", 1, 1.0),  # NVML_CLOCK_SM
+            "temperature_c": ("nvmlDeviceGetTemperature", 0, 1.0),  # NVML_TEMPERATURE_GPU
+            "power_w": ("nvmlDeviceGetPowerUsage", None, 1e-3),
+        }
+        values = {}
+        for name, (read, argument, scale) in reads.items():
+            value = self._read(read) if argument is None else self._read(read, argument)
+            if value is not None:
+                values[name] = value * scale
+        return values
+
+    def slowed(self) -> list[str] | None:
+        """Why the clocks are lower than the load would allow; None where the driver does not say."""
+        bits = self._read("nvmlDeviceGetCurrentClocksEventReasons")
+        if bits is None:  # drivers before 535 only know the old name
+            bits = self._read("nvmlDeviceGetCurrentClocksThrottleReasons")
+        return None if bits is None else [word for bit, word in SLOWED.items() if bits & bit]
+
+    def other_processes(self, of_bench: Callable[[int], bool]) -> list[int] | None:
+        """Other programs' processes that kept the SMs busy since the last call; None where the driver does not say.
+
+        In a container NVML may use another namespace of process ids: unless it lists this process, its ids mean
+        nothing here.
+        """
+        processes = self._read("nvmlDeviceGetComputeRunningProcesses") or []
+        if os.getpid() not in {process.pid for process in processes}:
+            return None
+        samples = self._read("nvmlDeviceGetProcessUtilization", self._seen_us)
+        if samples is None:
+            return None
+        self._seen_us = max([self._seen_us, *(int(s.timeStamp) for s in samples)])
+        return sorted({int(s.pid) for s in samples if s.smUtil >= BUSY_PERCENT and not of_bench(int(s.pid))})
+
+
+def open_nvml(index: int | None = None) -> Nvml | None:
+    """NVML for this worker's GPU, or for that of its GPUs; None where it is missing or refuses altogether."""
+    with contextlib.suppress(Exception):  # NVML raises its own hierarchy, and ImportError when absent
+        import pynvml
+
+        pynvml.nvmlInit()
+        return Nvml(pynvml, own_device(pynvml, index))
+    return None
+
+
+def of_this_bench(pid: int) -> bool:
+    """Whether a process is this worker, or another worker of the same engine (an arm that waits for its turn)."""
+    with contextlib.suppress(psutil.Error):
+        return pid == os.getpid() or psutil.Process(pid).ppid() == os.getppid()
+    return False
+
+
+def process_name(pid: int) -> str:
+    with contextlib.suppress(psutil.Error):
+        return f"{psutil.Process(pid).name()}, process {pid}"
+    return f"process {pid}"
+
+
+# --- probes -------------------------------------------------------------------------------------------
 
 CHECK_EVERY_S = 0.5
 FULL_SHARE, OTHERS_SHARE = 0.95, 0.10
@@ -21,19 +134,6 @@ FULL_SHARE, OTHERS_SHARE = 0.95, 0.10
 browser that shows the live page takes 6% to 13% of two cores (lab/measurements.md), so on its own it does not count."""
 
 Cause = tuple[AnnotationKind, str]
-
-
-class Probe(Protocol):
-    """One source of interference."""
-
-    def begin(self) -> None:
-        """The run begins."""
-
-    def check(self) -> list[Cause]:
-        """Causes of interference since the last check."""
-
-    def figures(self) -> dict[str, float]:
-        """Figures of the run by the names of `counts.Machine`; unknown ones are left out."""
 
 
 class GpuProbe:
@@ -124,48 +224,37 @@ class CpuProbe:
 
 
 class Watch:
-    """While entered, a thread that asks the probes. Its annotations have token 0, since the token is unknown here."""
+    """Asks the probes what interfered since they were asked last. Its annotations have token 0, since the token is
+    unknown here."""
 
-    def __init__(self, probes: Sequence[Probe], every_s: float = CHECK_EVERY_S) -> None:
-        self._probes, self._every_s = list(probes), every_s
+    def __init__(self, probes: Sequence[GpuProbe | CpuProbe]) -> None:
+        self._probes = list(probes)
         self._open: dict[Cause, float] = {}
         self._marks: deque[Annotation] = deque()
-        self._stop = threading.Event()
-        self._begin_s = 0.0
-        self._thread = threading.Thread(target=self._work, name="watch", daemon=True)
+        self._begin_s = self._checked_s = 0.0
 
-    def __enter__(self) -> "Watch":
-        """Time 0 of the run is now."""
-        self._begin_s = time.perf_counter()
+    def begin(self) -> None:
+        self._begin_s = self._checked_s = time.perf_counter()
         self._ask_each("begin")
-        self._thread.start()
-        return self
 
-    def __exit__(self, *exc: object) -> None:
+    def end(self) -> None:
         """Checks once more: every annotation is complete now."""
-        self._stop.set()
-        self._thread.join()
-        self._check()
+        self.check()
         self._close(set())
 
     def take(self) -> list[Annotation]:
-        """New annotations since the last call, of interference that is over."""
         return [self._marks.popleft() for _ in range(len(self._marks))]
 
     def figures(self) -> Machine:
         figures = {name: value for probe in self._probes for name, value in probe.figures().items()}
         return msgspec.convert(figures, Machine)
 
-    def _work(self) -> None:
-        while not self._stop.wait(self._every_s):
-            self._check()
-
-    def _check(self) -> None:
-        since_s = time.perf_counter() - self._begin_s - self._every_s
+    def check(self) -> None:
+        since_s, self._checked_s = self._checked_s - self._begin_s, time.perf_counter()
         causes = {cause for answer in self._ask_each("check") for cause in answer}
         self._close(causes)
         for cause in causes:
-            self._open.setdefault(cause, max(0.0, since_s))
+            self._open.setdefault(cause, since_s)
 
     def _ask_each(self, what: Literal["begin", "check"]) -> list[Any]:
         """Ask every probe; one that the system refuses (/proc is closed) is left out from then on."""

@@ -14,11 +14,11 @@ import torch
 
 from tokendyno.backend.counts import Memory, RunCounts
 from tokendyno.backend.messages import Annotation, RankMemory
-from tokendyno.backend.worker.measure.interference import CpuProbe, GpuProbe, Watch
-from tokendyno.backend.worker.measure.nvml import Nvml, open_nvml
+from tokendyno.backend.worker.measure.interference import CHECK_EVERY_S, CpuProbe, GpuProbe, Nvml, Watch, open_nvml
 from tokendyno.backend.worker.prove.tensor_bytes import bytes_on, cache_tensors, weight_tensors
 
 SAMPLE_EVERY_S = 0.1
+CHECKED_SAMPLES = round(CHECK_EVERY_S / SAMPLE_EVERY_S)
 SENT_SAMPLES = 200
 """About as many memory samples of each rank or device are sent with a run."""
 
@@ -112,8 +112,8 @@ def _give_back() -> None:
 
 
 class Sampler:
-    """While entered, a thread that reads a meter every 0.1 s, and the meters of further devices. A `Watch` beside it
-    looks for interference.
+    """While entered, a thread that reads a meter every 0.1 s, and the meters of further devices, and looks for
+    interference each half second.
 
     latest   the newest reading
     peak     the highest, or on a CPU the kernel's own, which misses nothing in between
@@ -134,32 +134,28 @@ class Sampler:
         self._thread = threading.Thread(target=self._work, name="memory", daemon=True)
 
     def __enter__(self) -> "Sampler":
-        """Time 0 is now, and peaks begin anew."""
         if self._meter.device == "cuda":
             torch.cuda.synchronize()
             torch.cuda.reset_peak_memory_stats()
         self._begin_s = time.perf_counter()
         self._meter.begin_peak()
         self._read()
-        self._watch.__enter__()
+        self._watch.begin()
         self._thread.start()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """Take a last sample."""
         self._stop.set()
         self._thread.join()
         self._read()
         self.peak = max(self.peak, self._meter.peak())
-        self._watch.__exit__(*exc)
+        self._watch.end()
 
     def take(self) -> list[tuple[float, int]]:
-        """New samples since the last call."""
         first, self._taken = self._taken, len(self.history)
         return self.history[first : self._taken]
 
     def take_annotations(self) -> list[Annotation]:
-        """Interference that is over; the token of each follows from its time."""
         return self._watch.take()
 
     def figures(self) -> RunCounts:
@@ -178,6 +174,8 @@ class Sampler:
     def _work(self) -> None:
         while not self._stop.wait(SAMPLE_EVERY_S):
             self._read()
+            if len(self.history) % CHECKED_SAMPLES == 0:
+                self._watch.check()
 
     def _read(self) -> None:
         self.latest = self._meter.read()
@@ -191,7 +189,6 @@ class Sampler:
 
 
 def of_rank(weight_bytes: int, kv_bytes: int, sampler: Sampler) -> RankMemory:
-    """What this process, one of several ranks, holds."""
     return RankMemory(weight_bytes, kv_bytes, sampler.peak, *_columns(sampler.history))
 
 
@@ -205,6 +202,5 @@ def of_devices(model: Any, cache: Any, sampler: Sampler) -> list[RankMemory]:
 
 
 def _columns(history: Sequence[tuple[float, int]]) -> tuple[list[float], list[int]]:
-    """Seconds and bytes of about `SENT_SAMPLES` samples."""
     samples = history[:: max(1, len(history) // SENT_SAMPLES)]
     return [t_s for t_s, _ in samples], [size for _, size in samples]

@@ -6,7 +6,6 @@ another thread on another stream. The custom loop reads a token a few steps afte
 as soon as a step is in the stream, and calls `tell` with it once the token is read and known to count.
 """
 
-import operator
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +26,6 @@ class HostClock:
         return time.perf_counter()
 
     def between(self, begin: Any, end: Any) -> float:
-        """Seconds between two values of `now`."""
         return float(end - begin)
 
 
@@ -93,11 +91,9 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self._finished = torch.ones(batch_size, dtype=torch.bool)
         self._groups: list[tuple[bool, Any, int]] | None = None
         self._uneven, self._counted_at = False, 0
-        self._first_places: list[tuple[int, int] | None] = []
         self.begin: Any = None
 
     def start(self) -> None:
-        """Time 0 is now."""
         self.begin = self._clock.now()
 
     # --- told by `generate` -----------------------------------------------------------------------
@@ -123,7 +119,6 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self.rows.append(TokenRow(event, ids[0], self._cache_bytes(), self._sampler.latest))
 
     def stopping(self) -> bool:
-        """Whether to end the generation with the token that was told last."""
         return bool(self._stop())
 
     # --- the cache --------------------------------------------------------------------------------
@@ -133,7 +128,6 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self._cache = self._groups = None
 
     def _new(self, input_ids: torch.Tensor) -> int:
-        """How many tokens this step generated."""
         new = input_ids.shape[1] - self._length if self._length else 1
         self._length, self.steps = input_ids.shape[1], self.steps + 1
         self.launched = self.steps
@@ -146,20 +140,10 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         the first two tokens and then every 64 tokens; a cache with uneven layers is counted whole from there on.
         """
         n = len(self.rows)
-        self._first_places = self._first_places or self._places()
         if self._groups is None or n < 2 or n - self._counted_at >= COUNT_ALL_EVERY:
             self._counted_at = n
             return self._count_all()
         return cache_bytes(self._groups)
-
-    def _places(self) -> list[tuple[int, int] | None]:
-        """Where the tensors of each layer lie; None for a layer without keys and values."""
-        pairs = [(getattr(layer, "keys", None), getattr(layer, "values", None)) for layer in self._cache.layers]
-        return [None if k is None or v is None else (k.data_ptr(), v.data_ptr()) for k, v in pairs]
-
-    def moved_layers(self) -> int:
-        """How many layers of the cache lie elsewhere than after the first token: all layers of a growing one."""
-        return sum(map(operator.ne, self._first_places, self._places())) if self._cache is not None else 0
 
     def _count_all(self) -> CacheBytes:
         groups: dict[tuple[bool, type], list[Any]] = {}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tokendyno.backend.messages import NO_TOKEN, PREFILL, EndReason, PageMoves, RequestEnds, Steps, WaitReason, Waits
+from tokendyno.backend.messages import NO_TOKEN, EndReason, PageMoves, RequestEnds, Steps, WaitReason, Waits
 from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.measure.annotations import Annotations
 from tokendyno.backend.worker.measure.memory import Sampler
@@ -64,11 +64,9 @@ class StepLog:
         return len(self.rows) + self.ahead
 
     def start(self) -> None:
-        """Time 0 is now."""
         self.begin = time.perf_counter()
 
     def now_s(self) -> float:
-        """Seconds since `start`."""
         return time.perf_counter() - self.begin
 
     def arrived(self, now_s: float) -> int:
@@ -109,14 +107,6 @@ class StepLog:
     @property
     def unfinished(self) -> list[int]:
         return [i for i in range(len(self._arrivals_s)) if i not in self._ended]
-
-    def useful_tokens(self) -> int:
-        """Tokens that requests asked for and got."""
-        return sum(map(len, self.ids))
-
-    def prompt_steps(self) -> set[int]:
-        """Steps in which some prompt was processed."""
-        return {i for i, row in enumerate(self.rows) if any(part.kind == PREFILL for part in row.parts)}
 
 
 class StepStreamer(Sender):

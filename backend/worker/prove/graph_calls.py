@@ -7,6 +7,7 @@ looked up once, in the warm-up; after that a call costs a few dictionary lookups
 """
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -21,7 +22,10 @@ NOTHING: frozenset[int] = frozenset()
 
 
 class GraphCalls:
-    """Counts for one model. Entered around all that may compile, capture or run; `begin`: a measured run begins."""
+    """Counts for one model. Entered around all that may compile, capture or run; `begin`: a measured run begins.
+
+    capture_s  of the captures of CUDA graphs so far, whoever made them
+    """
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -31,6 +35,7 @@ class GraphCalls:
         self._captures: dict[int, frozenset[int]] = {}  # captured by us: matrices of the compiled graphs inside
         self._capturing: int | None = None
         self._running: frozenset[int] | None = None  # matrices of the compiled graph that is running
+        self.capture_s = self._capture_begin_s = 0.0
         self._patches = ExitStack()
         self.begin(_no_step)
 
@@ -89,6 +94,7 @@ class GraphCalls:
 
     def _note_begin(self, original: Any) -> Any:
         def capture_begin(graph: Any, *args: Any, **kwargs: Any) -> None:
+            self._capture_begin_s = time.perf_counter()
             if self._running is None:
                 self._capturing, self._captures[id(graph)] = id(graph), NOTHING
             original(graph, *args, **kwargs)
@@ -99,6 +105,7 @@ class GraphCalls:
         def capture_end(graph: Any) -> None:
             self._capturing = None
             original(graph)
+            self.capture_s += time.perf_counter() - self._capture_begin_s
 
         return capture_end
 

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
+
+import torch._dynamo.utils as dynamo
 
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.plan import Plan
-from tokendyno.backend.worker.prove.profile import NO_TRACE, REGION, Trace
+from tokendyno.backend.worker.prove.profile import NO_TRACE, Trace, regions
 
 
 @dataclass(slots=True)
@@ -66,8 +67,6 @@ def coverage(observation: Observation, seen: int, per_pass: int) -> tuple[int | 
     return min(seen, expected), expected
 
 
-_UNRECORDED = SimpleNamespace(co_name="", co_filename="")  # stands for a graph that Dynamo has no record of
-
 _PRODUCTS = frozenset(
     {
         "aten::mm",
@@ -91,30 +90,12 @@ def products(ops: Counter[str]) -> int:
 
 def compiled_calls(trace: Trace) -> Counter[str]:
     """Calls of compiled graphs by compile id, without those of flex_attention, which compiles itself."""
-    return regions(trace, lambda graph: "flex_attention" not in (graph.co_filename or ""))
-
-
-def regions(trace: Trace, select: Callable[[Any], bool]) -> Counter[str]:
-    """Calls of compiled graphs by compile id, of the graphs that `select` selects by Dynamo's record of them."""
-    calls = Counter({name.removeprefix(REGION): n for name, n in trace.ops.items() if name.startswith(REGION)})
-    if not calls:
-        return calls
-    from torch._dynamo.utils import get_compilation_metrics
-
-    matches = {str(record.compile_id): select(record) for record in get_compilation_metrics()}
-    return Counter({name: n for name, n in calls.items() if matches.get(name, select(_UNRECORDED))})
+    return regions(trace.ops, lambda graph: "flex_attention" not in (graph.co_filename or ""))
 
 
 def symbolic_graphs(trace: Trace) -> tuple[list[str], int]:
     """Graphs in the profile whose guards have symbolic shapes, and how many graphs there are."""
     ran = compiled_calls(trace)
-    if not ran:
-        return [], 0
-    from torch._dynamo.utils import get_compilation_metrics
-
-    symbolic = {
-        record.compile_id
-        for record in get_compilation_metrics()
-        if record.compile_id in ran and record.shape_env_guard_count
-    }
+    records = dynamo.get_compilation_metrics() if ran else ()
+    symbolic = {record.compile_id for record in records if record.compile_id in ran and record.shape_env_guard_count}
     return sorted(symbolic), len(ran)

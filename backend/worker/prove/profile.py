@@ -4,14 +4,15 @@ import bisect
 import ctypes
 import math
 import os
-import time
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import torch
+import torch._dynamo.utils as dynamo
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from tokendyno.backend.counts import StepTime
@@ -29,10 +30,6 @@ SHAPED = frozenset(
         "aten::addmm",
         "aten::bmm",
         "aten::index",
-        "aten::embedding",
-        "aten::_grouped_mm",
-        "transformers::grouped_mm_fallback",
-        "aten::one_hot",
     }
 )
 """Operators whose calls are told apart by shape."""
@@ -52,10 +49,9 @@ class Trace:
     steps    passes through the model, that of the prompt included: the tokens generated, unless drafts were accepted
     decode   those of `ops` that came after the first token, or after an encoder's first pass
     eager    those of `decode` that the host called outside graphs of Inductor
-    read     those that it called so until the first token
     shapes   calls of the operators in `SHAPED`, by name and the shapes of their first inputs
     formats  products of two matrices, by the shape of the second and its number format, such as "bfloat16"
-    collectives, collective_s  exchanges between ranks by kind ("all_reduce"), and the seconds that they took
+    collectives  exchanges between ranks by kind ("all_reduce")
     step     where the time of a step went; None with the reason in `no_step`
     launches  of kernels and CUDA graphs by the host in a step after the first, the mean; None on a CPU
     """
@@ -68,12 +64,9 @@ class Trace:
     eager: Counter[str] = field(default_factory=Counter)
     shapes: Counter[ShapedCall] = field(default_factory=Counter)
     formats: Counter[tuple[Shape, str]] = field(default_factory=Counter)
-    seconds: float = 0.0
     collectives: Counter[str] = field(default_factory=Counter)
-    collective_s: float = 0.0
     step: StepTime | None = None
     no_step: str = ""
-    read: Counter[str] = field(default_factory=Counter)
     launches: float | None = None
 
     def matching(self, *parts: str) -> Counter[str]:
@@ -86,6 +79,8 @@ NO_TRACE = Trace(Counter(), Counter(), Counter(), 0)
 
 REGION = "Torch-Compiled Region: "
 """How the event of each call of a compiled graph begins."""
+
+_UNRECORDED = SimpleNamespace(co_name="", co_filename="")  # stands for a graph that Dynamo has no record of
 
 _LINEAR, _BATCHED = "aten::linear", "aten::bmm"
 _STEP_END = "tokendyno: end of a step"
@@ -123,15 +118,13 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
     """Run `generate` (returns its passes) under torch's profiler. `stacks`: shapes of stacks of matrices."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     with profile(activities=activities, record_shapes=True) as profiler:
-        begin_s = time.perf_counter()
         steps = generate()
         if cuda:
             torch.cuda.synchronize()
-        seconds = time.perf_counter() - begin_s
-    result = Trace(Counter(), Counter(), Counter(), steps, seconds=seconds)
+    result = Trace(Counter(), Counter(), Counter(), steps)
     names: dict[str, str] = {}  # the profiler makes a new one for each event
     operator_begins, operator_names = array("q"), list[str]()
-    regions: list[tuple[int, int]] = []
+    compiled: list[tuple[int, int]] = []
     ends: list[int] = []
     launch_begins: list[int] = []
     batched_products: Counter[tuple[tuple[Shape, ...], str]] = Counter()
@@ -144,7 +137,6 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
         (result.kernels if on_gpu else result.runtime if name.startswith("cu") else result.ops)[name] += 1
         if name.startswith(_COLLECTIVES[on_gpu]) and not name.startswith("nccl:"):  # a range around the kernel
             result.collectives[_kind(name)] += 1
-            result.collective_s += event.duration_ns() / 1e9
         if name != _STEP_END and not event.is_async() and not (on_gpu and event.is_user_annotation()):
             spans.add(_span(event, name, on_gpu))
         if on_gpu:
@@ -153,7 +145,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
             ends.append(event.start_ns())
             thread = event.start_thread_id()
         elif name.startswith(_INDUCTOR_CALL):
-            regions.append((event.start_ns(), event.start_ns() + event.duration_ns()))
+            compiled.append((event.start_ns(), event.start_ns() + event.duration_ns()))
         elif name.startswith(_LAUNCHES):
             launch_begins.append(event.start_ns())
         elif name.startswith("aten::"):
@@ -163,13 +155,14 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
             _add_shapes(result, batched_products, event, name)
     _fold_batches(result.shapes, result.formats, batched_products)
     del result.ops[_STEP_END]
-    inside, first_end = _within(regions), min(ends, default=math.inf)
+    inside, first_end = _within(compiled), min(ends, default=math.inf)
     for begin, name in zip(operator_begins, operator_names, strict=True):
         if begin > first_end:
             result.decode[name] += 1
-        if not inside(begin):
-            (result.eager if begin > first_end else result.read)[name] += 1
-    result.step, result.no_step = step_time(spans, ends, cuda, stacks, _flex_regions(result.ops), thread)
+            if not inside(begin):
+                result.eager[name] += 1
+    flex = {f"{REGION}{name}" for name in flex_calls(result.ops)}
+    result.step, result.no_step = step_time(spans, ends, cuda, stacks, flex, thread)
     if cuda and len(ends) > 1:
         result.launches = sum(begin > first_end for begin in launch_begins) / (len(ends) - 1)
     return result
@@ -185,7 +178,6 @@ def _add_shapes(result: Trace, batched: Counter[tuple[tuple[Shape, ...], str]], 
 
 
 def _format(event: Any, name: str) -> str:
-    """Number format of the second matrix of a product."""
     dtype = weight_of(name, event.dtypes())
     return _FORMATS.get(dtype, str(dtype))
 
@@ -225,15 +217,16 @@ def _span(event: Any, name: str, on_gpu: bool) -> Span:
     )
 
 
-def _flex_regions(ops: Counter[str]) -> set[str]:
-    """Names of the ranges in which compiled code of flex_attention ran."""
-    if not any(name.startswith(REGION) for name in ops):
-        return set()
-    from torch._dynamo.utils import get_compilation_metrics
+def regions(ops: Counter[str], select: Callable[[Any], bool]) -> Counter[str]:
+    """Calls of compiled graphs by compile id, of the graphs that `select` selects by Dynamo's record of them."""
+    calls = Counter({name.removeprefix(REGION): n for name, n in ops.items() if name.startswith(REGION)})
+    records = {str(record.compile_id): record for record in dynamo.get_compilation_metrics()} if calls else {}
+    return Counter({name: n for name, n in calls.items() if select(records.get(name, _UNRECORDED))})
 
-    return {
-        f"{REGION}{record.compile_id}" for record in get_compilation_metrics() if record.co_name == "flex_attention"
-    }
+
+def flex_calls(ops: Counter[str]) -> Counter[str]:
+    """Those of flex_attention, which compiles itself."""
+    return regions(ops, lambda graph: graph.co_name == "flex_attention")
 
 
 def _within(spans: list[tuple[int, int]]) -> Callable[[int], bool]:
@@ -272,10 +265,8 @@ GRAPHS_SURVIVE = (12, 6)
 def detach() -> bool:
     """Detach CUPTI until the next profile, while no other thread calls CUDA. Whether nothing of it is left.
 
-    torch profiles a GPU through CUPTI, which stays attached after the last profile: every later launch of a kernel goes
-    through it. A model of 28 layers launches hundreds of kernels for a token, so that the next run of a kept worker
-    would be measured slower than it is (lab/measurements.md: overhead of watching a run). torch 2.11 detaches CUPTI
-    itself only where TEARDOWN_CUPTI is set, and then at some later call of CUDA, which may be one of the next profile.
+    torch leaves it attached after a profile, and every later launch of a kernel goes through it: the next run of a kept
+    worker would be measured slower than it is (lab/measurements.md: overhead of watching a run).
     """
     version = tuple(map(int, (torch.version.cuda or "0").split(".")[:2]))
     if version < GRAPHS_SURVIVE:

@@ -215,7 +215,6 @@ def _is_launch(span: Span) -> bool:
 
 @functools.lru_cache(maxsize=4096)  # a model has few names, and a trace of it tens of thousands of events
 def part_of_name(name: str) -> StepPart:
-    """The part of a kernel or operator by its name alone."""
     if _COLLECTIVE.search(name):
         return "collectives"
     if _ATTENTION.search(name):
@@ -245,12 +244,9 @@ def _on_gpu(
             divided.add("gaps", "", begin - at - waited)
             at = begin
         if end > at:
-            divided.add(_part_of_kernel(kernel, part_of_operator), kernel.name, end - at)
+            part = part_of_operator.get(kernel.link, "other") if kernel.link else "other"
+            if part not in ("attention", "products", "collectives"):  # as in a replayed graph
+                part = part_of_name(kernel.name)
+            divided.add(part, kernel.name, end - at)
             at = end
     return divided, at - start
-
-
-def _part_of_kernel(kernel: Span, part_of_operator: Mapping[int, StepPart]) -> StepPart:
-    """By the operator that launched it; by its own name where that says nothing, as in a replayed graph."""
-    part = part_of_operator.get(kernel.link, "other") if kernel.link else "other"
-    return part if part in ("attention", "products", "collectives") else part_of_name(kernel.name)

@@ -1,13 +1,15 @@
 """Bytes of weights and KV caches, counted from their tensors, whatever wraps them.
 
 No footprint API is trusted: `get_memory_footprint()` and `.dtype` report torchao and quanto weights as they were before
-quantization, and leave out the scales of bitsandbytes. A cache is counted without importing torch: whatever has
-`nbytes` and no inner tensors is a tensor.
+quantization, and leave out the scales of bitsandbytes. Of a cache whatever has `nbytes` and no inner tensors is a
+tensor.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
+
+from torch import Tensor, nn
 
 from tokendyno.backend.optimizations.axes.cache import keeps_latents
 
@@ -88,7 +90,6 @@ def inner_tensors(part: Any) -> Iterator[Any]:
 
 
 def cache_tensors(cache: Any) -> Iterator[Any]:
-    """Every plain tensor of keys and values in a cache."""
     for layer in cache.layers:
         pair = [getattr(layer, "keys", None), getattr(layer, "values", None)]
         yield from inner_tensors([*pair, *extra_parts(layer), *quantized_parts(layer)])
@@ -121,7 +122,7 @@ def bnb_scales(holder: Any) -> list[Any]:
     scales: list[Any] = []
     while pending:
         value = pending.pop()
-        if _is_tensor(value):
+        if isinstance(value, Tensor):
             scales.append(value)
         elif type(value).__name__ == "QuantState":
             pending += vars(value).values()
@@ -136,7 +137,7 @@ def triton_weights(module: Any) -> dict[str, list[Any]]:
     weights = {name: [blocks, scales] for name, blocks, scales in pairs if scales is not None}
     for name, value in vars(module).items():
         data = getattr(getattr(value, "storage", None), "data", None)
-        if not _is_tensor(value) and _is_tensor(data):
+        if not isinstance(value, Tensor) and isinstance(data, Tensor):
             weights[name] = [data, vars(module)[f"{name}_precision_config"].weight_scale.storage.data]
     return weights
 
@@ -182,16 +183,8 @@ def total_bytes(tensors: Any) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
-def _is_tensor(value: Any) -> bool:
-    import torch
-
-    return isinstance(value, torch.Tensor)
-
-
 def has_packed_weights(model: Any) -> bool:
     """Whether some parameters are packed or integers: products with them may round the other factor, too."""
-    from torch import Tensor, nn
-
     parts = map(local_part, model.parameters())
     return any(type(part) not in (nn.Parameter, Tensor) or not part.is_floating_point() for part in parts)
 

@@ -48,7 +48,6 @@ def read_commands(commands: "Commands", member: "Member") -> None:
 
 
 def follow(commands: "Commands", member: "Member") -> None:
-    """Body of the other ranks' reading thread."""
     try:
         for command in member.commands():
             commands.put(command)

@@ -59,7 +59,6 @@ the setting; they end at once, since they leave SIGTERM as it is."""
 
 
 def main() -> None:
-    """Tie this process to its parent, then launch and wait."""
     die_with_parent(int(sys.argv[1]))
     guard_group()
     share = msgspec.json.decode(sys.argv[2], type=Share)
@@ -105,7 +104,6 @@ def ended(reason: str) -> NoReturn:
 
 
 def not_met(share: Share, reason: str) -> str:
-    """The sentence where other machines did not come."""
     others = "machine 2" if share.hosts == 2 else f"some of machines 2 to {share.hosts}"
     return (
         f"Ranks on {others} did not come to {share.endpoint} within {share.wait_s:g} s "

@@ -86,7 +86,6 @@ class Member:
     # --- commands ---------------------------------------------------------------------------------
 
     def pass_on(self, number: int, command: Command) -> None:
-        """Rank 0: the other ranks get this command too."""
         self._store.set(f"command/{number}", encode(command))
 
     def commands(self) -> Iterator[Command]:
@@ -101,7 +100,6 @@ class Member:
     # --- waiting ----------------------------------------------------------------------------------
 
     def _wait(self, keys: list[str], seconds: float, give_up: Callable[[], bool] = lambda: False) -> bool:
-        """Whether all keys were set in time."""
         until_s = time.monotonic() + seconds
         while time.monotonic() < until_s and not give_up():
             try:
@@ -133,7 +131,6 @@ def on_this_machine(command: Command, share: Share) -> Command:
 
 
 def where(ranks: Sequence[int], per_machine: int) -> str:
-    """On which machines some ranks are, with `per_machine` on each."""
     machines = sorted({1 + rank // per_machine for rank in ranks})
     return f"on machine{'s' * (len(machines) > 1)} {', '.join(map(str, machines))}"
 
@@ -157,7 +154,6 @@ WAIT_S = 20e-6
 
 
 def create_answers(path: Path) -> None:
-    """Create the file, without any answer in it."""
     path.write_bytes(bytes(8 * PLACES))
 
 
@@ -170,7 +166,6 @@ class Answers:
         self._rank, self._question = rank, 0
 
     def agree(self, answer: bool) -> bool:
-        """Rank 0's answer to the next question, for which the others wait as long as it takes."""
         self._question += 1
         place = self._question % PLACES
         if self._rank == 0:
@@ -192,7 +187,6 @@ class BroadcastAnswers:
         self._answer = torch.zeros(1, dtype=torch.uint8, device="cpu")
 
     def agree(self, answer: bool) -> bool:
-        """Rank 0's answer to the next question."""
         self._answer.fill_(answer)
         dist.broadcast(self._answer, 0, group=self._group)
         return bool(self._answer)

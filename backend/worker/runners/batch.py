@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from tokendyno.backend import counts
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.messages import Generate
+from tokendyno.backend.messages import PREFILL, Generate
 from tokendyno.backend.predict.lengths import cache_places
 from tokendyno.backend.worker.measure.steps import StepLog
-from tokendyno.backend.worker.prompt.prompt import TokenizedRequest, padding_counts, read_requests
+from tokendyno.backend.worker.prompt import TokenizedRequest, padding_counts, read_requests
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session
 
@@ -30,11 +30,9 @@ class Requests:
         self.notes = [session.model.remark] if session.model.remark else []
 
     def log(self) -> StepLog:
-        """An empty log that knows when each of them arrives."""
         return StepLog([request.arrival_s for request in self.all])
 
     def sleep_until(self, log: StepLog, arrival_s: float) -> None:
-        """Wait for the next request, or for a cancel."""
         while not self._session.cancelled.is_set() and (left_s := arrival_s - log.now_s()) > 0:
             time.sleep(min(left_s, LOOK_EVERY_S))
 
@@ -46,13 +44,13 @@ class Requests:
     def outcome(self, run: Measured) -> Outcome:
         """What both kinds of batching count. An optimization of steps should reach those in which no prompt is read."""
         log: StepLog = run.meter
-        prompts = log.prompt_steps()
+        prompts = {i for i, row in enumerate(log.rows) if any(part.kind == PREFILL for part in row.parts)}
         requests = counts.Requests(
             batch_requests=len(self.all),
             batch_steps=len(log.rows),
             slot_steps=len(log.rows) * run.task.job.batch_size,
             fullest_step=max((len(row.parts) for row in log.rows), default=0),
-            useful_tokens=log.useful_tokens(),
+            useful_tokens=sum(map(len, log.ids)),
             padding_tokens=sum(row.padding for row in log.rows),
         )
         counted = counts.RunCounts(requests=requests, passes=counts.Passes(passes=len(log.rows)))

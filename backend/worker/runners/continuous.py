@@ -20,7 +20,7 @@ from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.measure.finite import watch_pages
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.steps import StepLog
-from tokendyno.backend.worker.prompt.prompt import Prompt, TokenizedRequest
+from tokendyno.backend.worker.prompt import Prompt, TokenizedRequest
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.runners.batch import Requests, most_of
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
@@ -102,7 +102,6 @@ class ContinuousBatches:
             close_manager(self._session.model, manager)
 
     def _pages(self, job: Generate) -> int:
-        """Pages of the KV cache. InputError where the longest request does not fit."""
         plan, traffic = job.plan.generate.batch, job.traffic
         assert traffic is not None
         lengths = sorted((len(request.ids) + request.max_new_tokens for request in self._requests.all), reverse=True)
@@ -155,7 +154,6 @@ class ContinuousBatches:
     def _drive(
         self, manager: Any, watch: PagedWatch, requests: Sequence[TokenizedRequest], log: StepLog, ignore_eos: bool
     ) -> None:
-        """Serve these requests to their ends, or until cancelled."""
         processor, pending = manager.batch_processor, deque(requests)
         eos = -1 if ignore_eos else (self._session.model.eos or -1)
         overlapping, idle_steps = processor.use_async_batching, 0

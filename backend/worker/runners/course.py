@@ -8,14 +8,15 @@ import dataclasses
 import functools
 import threading
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import msgspec
 import torch
 
-from tokendyno.backend.counts import StepTime, Traced, flat
+from tokendyno.backend.counts import Residue, StepTime, Traced, flat
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Finished, Generate, GraphCode, Probed, Proved, RankMemory, Score, Started
@@ -30,19 +31,16 @@ from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler, of_dev
 from tokendyno.backend.worker.measure.scores import Reading, Scores
 from tokendyno.backend.worker.measure.steps import StepStreamer
 from tokendyno.backend.worker.measure.stream import Streamer
+from tokendyno.backend.worker.prove.counters import DraftCounter
 from tokendyno.backend.worker.prove.observation import Observation
-from tokendyno.backend.worker.prove.profile import Trace, detach, trace
-from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
-from tokendyno.backend.worker.prove.tensor_bytes import local_part
+from tokendyno.backend.worker.prove.profile import NO_TRACE, Trace, detach, trace
+from tokendyno.backend.worker.prove.tensor_bytes import bytes_by_device, bytes_on, cache_tensors, local_part
 from tokendyno.backend.worker.runners.continuous import ContinuousBatches
 from tokendyno.backend.worker.runners.decode import Decoding
 from tokendyno.backend.worker.runners.forward import ForwardPasses
-from tokendyno.backend.worker.runners.generate_call import GenerateCall
 from tokendyno.backend.worker.runners.generation import Generation, Measured, Session, Task
-from tokendyno.backend.worker.runners.own_loop import OwnLoop
-from tokendyno.backend.worker.runners.residue import ResidueMeter
 from tokendyno.backend.worker.runners.static_batch import StaticBatches
-from tokendyno.backend.worker.runners.warmup import timed_captures
+from tokendyno.backend.worker.runners.token_loops import GenerateCall, OwnLoop
 from tokendyno.backend.worker.vocabulary import scored_ids
 from tokendyno.backend.worker.witness import find_all
 
@@ -137,19 +135,20 @@ class Course:
         if not session.cuda and (job.plan.generate.compile_mode or not job.warmup):
             self._note_clean(task)  # what a compiler leaves in its process is part of no other run's peak
         if job.warmup:
-            with session.graph_calls:
-                self._warm_up(task)
-                self._refuse_noise()
-                if self._residue.level_first and not session.cancelled.is_set():
+            self._warm_up(task)
+            self._refuse_noise()
+            if self._residue.level_first and not session.cancelled.is_set():
+                with session.graph_calls:
                     self._begin_level(task)
         return notes
 
     def _warm_up(self, task: Task) -> None:
         session = self.session
         if task.shape not in session.warm:
-            with timed_captures() as captures_s:
+            session.graph_calls.capture_s = 0.0
+            with session.graph_calls:
                 done = self.generation.warm_up(task)
-            done = msgspec.structs.replace(done, capture_s=sum(captures_s) or None)
+            done = msgspec.structs.replace(done, capture_s=session.graph_calls.capture_s or None)
             if session.cancelled.is_set():
                 session.counts.warmup = done
                 return
@@ -166,7 +165,7 @@ class Course:
 
     def _note_clean(self, task: Task) -> None:
         """What the process holds before it runs anything; the first time counts."""
-        if self._residue.wants_clean:
+        if self._residue.level_first and self._residue.clean_bytes is None:
             cache = self.generation.cache(task)
             self.generation.meter(task, cache, Sampler(self._memory))  # what the clock of every run takes is no residue
             self._residue.note_clean(cache)
@@ -282,6 +281,53 @@ class Course:
         return [msgspec.json.decode(answer, type=RankMemory) for answer in answers]
 
 
+class ResidueMeter:
+    """Compares the memory of a process with what it held before its first measured run.
+
+    own_process  no other work runs in it: else nobody can tell what a run left
+    level_first  before the next measured run, memory has to be given back and used anew
+    """
+
+    def __init__(self, memory: MemoryMeter, own_process: bool) -> None:
+        self._memory = memory
+        self.own_process = self.level_first = own_process
+        self.clean_bytes: int | None = None  # bytes before the first measured run, without caches
+
+    def note_clean(self, cache: Any) -> None:
+        """The process has run nothing yet, or what it ran was given back; it holds that empty cache."""
+        self.clean_bytes = self._memory.settled() - self.cache_bytes(cache)
+
+    def settled(self) -> int | None:
+        """Bytes of the process now; None where nobody can tell what a run left."""
+        return self._memory.settled() if self.own_process and self.clean_bytes is not None else None
+
+    def left_bytes(self, cache: Callable[[], Any]) -> int | None:
+        """What was left so far, without that cache, which the next run uses too; None where nobody can tell."""
+        self.level_first = self.own_process
+        if not self.own_process or self.clean_bytes is None:
+            return None
+        return self._memory.settled() - self.cache_bytes(cache()) - self.clean_bytes
+
+    def note_left(self, run: Measured, before_proof: int | None) -> None:
+        """Count what a run left, and its proof. The run lets go of its cache."""
+        proof_left = None if before_proof is None else self._memory.settled() - before_proof
+        cache = weakref.ref(run.cache) if run.cache is not None else lambda: None
+        run.cache = None
+        run.meter.release()
+        left_bytes = self.left_bytes(cache)
+        if left_bytes is not None:
+            clean_bytes = None if self._memory.device == "cuda" else self.clean_bytes
+            run.counts.residue = Residue(left_bytes=left_bytes, proof_left_bytes=proof_left, clean_bytes=clean_bytes)
+
+    def cache_bytes(self, cache: Any) -> int:
+        """Bytes of a cache on the device whose memory is measured."""
+        if cache is None:
+            return 0
+        if self._memory.device == "cuda":
+            return bytes_on(cache_tensors(cache), torch.cuda.current_device())
+        return bytes_by_device(cache)["cpu"]
+
+
 class Proof(NamedTuple):
     """What was in effect, and where the time of a step went; None with the reason."""
 
@@ -310,22 +356,16 @@ def witness(session: Session, generation: Generation, run: Measured) -> Proof:
     try:
         profile = observation.trace()
     except Exception as error:
-        no_step = f"the trace failed: {type(error).__name__}: {error}"[:300]
-        return Proof(findings, None, no_step, code, Traced(profiler_attached=_attached(session)))
-    traced = Traced(profiler_attached=_attached(session))
+        profile = dataclasses.replace(NO_TRACE, no_step=f"the trace failed: {type(error).__name__}: {error}"[:300])
+    traced = Traced()
+    if session.cuda:
+        torch.cuda.synchronize()
+        traced = Traced(profiler_attached=int(not detach()))
     step = profile.step
     if step is not None and step.gpu and run.task.job.traffic is None:  # those of many requests differ
         idle_s = sum(step.parts_s.get(part, 0.0) for part in ("gaps", "host"))
         traced = msgspec.structs.replace(traced, step_busy_s=step.seconds - idle_s)
     return Proof(findings, step, profile.no_step, code, traced)
-
-
-def _attached(session: Session) -> int | None:
-    """After the last profile: 1 if the profiler stays attached to the GPU, None without a GPU."""
-    if not session.cuda:
-        return None
-    torch.cuda.synchronize()
-    return int(not detach())
 
 
 def course_for(

@@ -21,18 +21,17 @@ from tokendyno.backend.worker.measure.annotations import Window
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
 from tokendyno.backend.worker.measure.scores import Scores
-from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
-from tokendyno.backend.worker.prove.passes import PassCounter
+from tokendyno.backend.worker.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
+from tokendyno.backend.worker.prove.counters import PassCounter, expected_accepted, expected_drafts
 from tokendyno.backend.worker.prove.profile import mark_step
-from tokendyno.backend.worker.prove.prompt_lookup import expected_accepted, expected_drafts
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
-from tokendyno.backend.worker.runners.cache import Caches
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
+from tokendyno.backend.worker.runners.token_loops import Caches
 from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
 
 
 class TokenLoop(Protocol):
-    """Chooses tokens one after the other: `generate_call.GenerateCall`, `own_loop.OwnLoop`.
+    """Chooses tokens one after the other: `token_loops.GenerateCall`, `token_loops.OwnLoop`.
 
     build_cache  makes its static cache of config, length and whether it is in 8 bits; None: as the plan's kind says
     keeps_step   it keeps one step, compiled or captured for a shape and a way of sampling
@@ -119,7 +118,6 @@ class Decoding:
 
     @property
     def fixed_cache(self) -> Any:
-        """The static cache that the next run may use too; None without one."""
         return self._caches.cached
 
     # --- unmeasured -------------------------------------------------------------------------------
@@ -190,12 +188,7 @@ class Decoding:
         counted = counts.RunCounts(
             prompt=padding_counts(run.task.prompt, self.loop.prompt_positions(run.cache, len(meter.rows))),
             drafts=self._drafts(run),
-            passes=counts.Passes(
-                passes=meter.steps,
-                own_steps=self.loop.own_steps,
-                model_positions=self._passes.positions,
-                moved_layers=meter.moved_layers() if job.plan.generate.cache.fixed else 0,
-            ),
+            passes=counts.Passes(passes=meter.steps, own_steps=self.loop.own_steps),
         )
         if self._passes.prompt_ids:
             counted.prefill = self._passes.counts()
@@ -262,7 +255,6 @@ class Unmeasured(StoppingCriteria):  # type: ignore[misc]
         )
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
-        """From `generate`, after each step."""
         mark_step()
         self.passes += 1
         return self._answers[int(self.stopping())]

@@ -23,7 +23,7 @@ from tokendyno.backend.worker.compiler.ledger import compile_config
 from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import PassMeter
-from tokendyno.backend.worker.prompt.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
+from tokendyno.backend.worker.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.prove.tokens import find_states
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
@@ -70,7 +70,6 @@ class ForwardPasses:
         return PassMeter(sampler, self._session.cuda)
 
     def around(self, task: Task, meter: PassMeter) -> AbstractContextManager[None]:
-        """Nothing is counted."""
         return nullcontext()
 
     def generate(self, run: Measured) -> None:

@@ -21,9 +21,9 @@ from tokendyno.backend.worker.measure.annotations import Window
 from tokendyno.backend.worker.measure.finite import BestScores
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.scores import Scores
-from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.prompt import Prompt
+from tokendyno.backend.worker.prove.counters import DraftCounter
 from tokendyno.backend.worker.prove.graph_calls import GraphCalls
-from tokendyno.backend.worker.prove.prompt_lookup import DraftCounter
 
 
 class Session:

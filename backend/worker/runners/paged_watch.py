@@ -205,7 +205,6 @@ class PagedWatch:
         return bool(self._begins)
 
     def finish(self) -> None:
-        """All steps have ended."""
         self._note_pages(self._prepared)
 
     def counts(self, needed: int) -> Pages:

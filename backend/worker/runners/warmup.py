@@ -6,11 +6,9 @@ kernels, other masks and one more graph. A prompt almost as long as the window g
 itself, which has to get as far.
 """
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import torch
 
@@ -20,7 +18,7 @@ from tokendyno.backend.predict import lengths
 from tokendyno.backend.predict.kv import GROUP
 from tokendyno.backend.predict.lengths import WARM_UP_PROMPTS, warm_up_tokens
 from tokendyno.backend.worker.group import own_group
-from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.prompt import Prompt
 
 CHEAP_S = 1.0
 """The prompt is prefilled three times only if the first time took less than this. A longer one runs each kernel
@@ -94,7 +92,6 @@ class WarmUp:
 
     @property
     def done(self) -> counts.WarmUp:
-        """What was done so far."""
         first_s, last_s = (self._took_s[0], self._took_s[-1]) if len(self._took_s) > 1 else (None, None)
         return counts.WarmUp(
             warmup_steps=self._steps,
@@ -102,21 +99,3 @@ class WarmUp:
             warmup_first_s=first_s,
             warmup_last_s=last_s,
         )
-
-
-@contextlib.contextmanager
-def timed_captures() -> Iterator[list[float]]:
-    """Yields a list, to which the seconds of each capture of a CUDA graph are added, whoever captures it."""
-    captures_s, begins_s = list[float](), dict[int, float]()
-    begin, end = torch.cuda.CUDAGraph.capture_begin, torch.cuda.CUDAGraph.capture_end
-
-    def capture_begin(graph: Any, *args: Any, **kwargs: Any) -> None:
-        begins_s[id(graph)] = time.perf_counter()
-        begin(graph, *args, **kwargs)
-
-    def capture_end(graph: Any) -> None:
-        end(graph)
-        captures_s.append(time.perf_counter() - begins_s.pop(id(graph), time.perf_counter()))
-
-    with mock.patch.multiple(torch.cuda.CUDAGraph, capture_begin=capture_begin, capture_end=capture_end):
-        yield captures_s

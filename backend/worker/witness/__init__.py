@@ -1,4 +1,5 @@
-"""What was in effect: for each axis a module of its name, whose `find` tells it by effects and never by settings."""
+"""What was in effect: for each axis a module of its name, whose `find` tells it by effects and never by settings. Those
+of many requests share one."""
 
 import importlib
 from collections.abc import Callable
@@ -6,11 +7,12 @@ from collections.abc import Callable
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations import Optimization, all_axes
 from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.witness.batching import BY_AXIS
 
 
 def find(axis: str, observation: Observation) -> Finding:
-    """What the witness of that axis finds."""
-    finding: Finding = importlib.import_module(f"{__name__}.{axis}").find(observation)
+    tell = BY_AXIS.get(axis) or importlib.import_module(f"{__name__}.{axis}").find
+    finding: Finding = tell(observation)
     return finding
 
 

@@ -16,8 +16,8 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware.kernel_packages import PUBLISHER, local_overrides
 from tokendyno.backend.optimizations.axes.attention import AXIS
 from tokendyno.backend.optimizations.base import joined
-from tokendyno.backend.worker.prove.observation import Observation, coverage, hidden_by, regions, traced_passes
-from tokendyno.backend.worker.prove.profile import Trace
+from tokendyno.backend.worker.prove.observation import Observation, coverage, hidden_by, traced_passes
+from tokendyno.backend.worker.prove.profile import Trace, flex_calls
 
 _MARKS = {
     "sdpa: flash": ("pytorch_flash::", "_scaled_dot_product_flash_attention"),
@@ -128,7 +128,6 @@ def _probed(calls: list[ProbedCall]) -> str:
 
 
 def _traced(trace: Trace) -> str:
-    """Attention kernels and operators in the trace, by backend."""
     if not trace.steps:
         return "no trace"
     backends: list[str] = []
@@ -229,7 +228,7 @@ def traced_calls(trace: Trace, heads: Heads, inline: bool = False) -> TracedCall
         elif name == "aten::softmax" and inline and len(shapes[0]) == 3:
             softmax += n * (shapes[0][0] % heads.queries == 0)
     fused = sum(trace.ops[name] for name in _FUSED)
-    flex = regions(trace, lambda graph: graph.co_name == "flex_attention").total()
+    flex = flex_calls(trace.ops).total()
     return TracedCalls(max(sdpa, fused), repeated, grouped, max(0, softmax - trace.ops[_MATH]), flex)
 
 
@@ -262,7 +261,6 @@ def attending_layers(observation: Observation) -> int:
 _PACKAGES = (
     ("flash_attn.cute", "flash_attention_4"),
     ("flash_attn_interface", "flash_attention_3"),
-    ("flash_attn.", "flash_attention_2"),
     ("flash_attn", "flash_attention_2"),
 )
 
@@ -285,7 +283,6 @@ def probed_calls(model: Any) -> list[ProbedCall]:
 
 
 def effective_choice(seen: list[ProbedCall]) -> str:
-    """The choice that makes such calls."""
     by_function = {call.function: call for call in reversed(seen)}
     if loaded := by_function.get("kernel") or by_function.get("flash"):
         return loaded.owner
@@ -313,8 +310,13 @@ def _watch(stack: contextlib.ExitStack, seen: list[ProbedCall]) -> None:
     import transformers.integrations.flex_attention as flex
     import transformers.masking_utils as masks
 
-    def sdpa(original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
-        seen.append(ProbedCall("sdpa", tuple(query.shape), tuple(key.shape), bool(kwargs.get("enable_gqa"))))
+    def attention(function: str, original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
+        owner = ""
+        if function == "flash":
+            original(query, key, *args, **kwargs)  # loads the kernel whose name is asked for
+            owner = _flash_owner()
+        grouped = bool(kwargs.get("enable_gqa"))
+        seen.append(ProbedCall(function, tuple(query.shape), tuple(key.shape), grouped, owner))
         raise _Enough
 
     def softmax(original: Any, scores: Any, *args: Any, **kwargs: Any) -> Any:
@@ -323,24 +325,15 @@ def _watch(stack: contextlib.ExitStack, seen: list[ProbedCall]) -> None:
             raise _Enough
         return original(scores, *args, **kwargs)
 
-    def flex_attention(original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
-        seen.append(ProbedCall("flex_attention", tuple(query.shape), tuple(key.shape)))
-        raise _Enough
-
     def block_mask(original: Any, *args: Any, **kwargs: Any) -> Any:
         return original(*args, **{**kwargs, "_compile": False})
 
-    def flash_attention(original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
-        original(query, key, *args, **kwargs)  # loads the kernel whose name is asked for
-        seen.append(ProbedCall("flash", tuple(query.shape), tuple(key.shape), owner=_flash_owner()))
-        raise _Enough
-
     for module, name, watcher in (
-        (torch.nn.functional, "scaled_dot_product_attention", sdpa),
+        (torch.nn.functional, "scaled_dot_product_attention", functools.partial(attention, "sdpa")),
         (torch.nn.functional, "softmax", softmax),
-        (flex, "compile_friendly_flex_attention", flex_attention),
+        (flex, "compile_friendly_flex_attention", functools.partial(attention, "flex_attention")),
         (masks, "create_block_mask", block_mask),
-        (flash, "_flash_attention_forward", flash_attention),
+        (flash, "_flash_attention_forward", functools.partial(attention, "flash")),
     ):
         original = getattr(module, name)
         stack.enter_context(mock.patch.object(module, name, functools.partial(watcher, original)))

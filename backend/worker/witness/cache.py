@@ -43,12 +43,9 @@ def find(observation: Observation) -> Finding:
     votes = Counter(name for names in by_layer for name in names)
     decided = Counter(names[0] for names in by_layer if len(names) == 1) or votes
     effective = planned if decided[planned] else next((name for name, _ in decided.most_common()), "unknown")
-    moved = observation.counts.passes.moved_layers if effective in ("static", STATIC_FP8.name) else 0
     stayed = _stayed(layers) if effective.startswith("offloaded") else 0
-    reached = max(0, votes[effective] - moved - stayed)
-    if moved:
-        proof += f"; {moved} of {len(by_layer)} layers moved to other addresses during the run"
-    elif stayed:
+    reached = max(0, votes[effective] - stayed)
+    if stayed:
         proof += f"; {stayed} of {len(by_layer)} layers stayed on the GPU, beside the one that is fetched next"
     elif reached < len(by_layer):
         proof += f"; {reached} of {len(by_layer)} layers hold their tokens like that"
@@ -77,7 +74,7 @@ def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:
     if layer.keys is None or not layer.keys.numel():
         return ()
     if name == _FP8_SLOTS:
-        return (STATIC_FP8.name,) if _is_rounded(layer) else ()
+        return (STATIC_FP8.name,) if layer.keys.element_size() == layer.values.element_size() == 1 else ()
     windowed = "Sliding" in name or "Ring" in name
     if "Static" in name or "Slot" in name:
         if slides != windowed:
@@ -88,14 +85,6 @@ def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:
     if not slides:
         return () if windowed else ("dynamic", "unwindowed")
     return ("dynamic",) if windowed else ("unwindowed",)
-
-
-def _is_rounded(layer: Any) -> bool:
-    """Whether each number of keys and values takes a byte, and each token and head has a scale in use."""
-    pairs = ((layer.keys, layer.key_scales), (layer.values, layer.value_scales))
-    return all(
-        codes.element_size() == 1 and scales.shape == codes.shape[:3] and bool(scales.any()) for codes, scales in pairs
-    )
 
 
 def _stayed(layers: Sequence[Any]) -> int:

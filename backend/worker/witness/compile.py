@@ -4,6 +4,8 @@ outside of compiled graphs, by CUDA graphs and by whether generated kernels were
 from collections.abc import Sequence
 from typing import Any
 
+import torch._dynamo.utils as dynamo
+
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.base import joined
 from tokendyno.backend.units import plural
@@ -32,7 +34,9 @@ def find(observation: Observation) -> Finding:
         )
         if other_graphs and plan.compile_values.backend != "inductor":
             proof = f"{proof}; {_history(observation)}"
-            return Finding("compile", joined("default", _values_in_effect(observation, _other_backend())), proof)
+            # of the two that generate no code: AOTAutograd counts the graphs that it traced
+            backend = "aot_eager" if dynamo.counters["aot_autograd"]["total"] else "eager"
+            return Finding("compile", joined("default", _values_in_effect(observation, backend)), proof)
         return Finding("compile", "off", proof)
     graphs = counts.graphs.replayed_steps > 0
     tuned = counts.compilation.tuned_kernels > 0
@@ -61,16 +65,13 @@ _MOST_LINES = 3
 
 
 def _values_in_effect(observation: Observation, backend: str) -> dict[str, str]:
-    """The requested values of `compile` that were in effect."""
-    from torch._dynamo.utils import graph_break_reasons
-
     requested, counts = observation.plan.generate.compile_values, observation.counts.compilation
     values = {"backend": backend} if backend != "inductor" else {}
     if requested.fullgraph and not counts.graph_breaks:
         values["fullgraph"] = "true"
     if requested.dynamic is not None and requested.dynamic == bool(symbolic_graphs(observation.trace())[0]):
         values["dynamic"] = str(requested.dynamic).lower()
-    places = break_places(graph_break_reasons).values() if requested.graph_break and counts.graph_breaks else ()
+    places = break_places(dynamo.graph_break_reasons).values() if requested.graph_break and counts.graph_breaks else ()
     if any("graph_break.py:" in place for place in places):
         values["graph_break"] = requested.graph_break
     if counts.inductor_graphs and counts.option_graphs == counts.inductor_graphs:
@@ -78,20 +79,10 @@ def _values_in_effect(observation: Observation, backend: str) -> dict[str, str]:
     return values
 
 
-def _other_backend() -> str:
-    """Which of the two that generate no code: AOTAutograd counts the graphs that it traced."""
-    from torch._dynamo.utils import counters
-
-    return "aot_eager" if counters["aot_autograd"]["total"] else "eager"
-
-
 def _history(observation: Observation) -> str:
-    """What was compiled for these settings so far."""
-    from torch._dynamo.utils import counters, get_compilation_metrics, graph_break_reasons
-
-    counts, records = observation.counts.compilation, get_compilation_metrics()
-    places = break_places(graph_break_reasons)
-    reasons = [(_short(reason), places.get(first_line(reason), "")) for reason in counters["graph_break"]]
+    counts, records = observation.counts.compilation, dynamo.get_compilation_metrics()
+    places = break_places(dynamo.graph_break_reasons)
+    reasons = [(_short(reason), places.get(first_line(reason), "")) for reason in dynamo.counters["graph_break"]]
     breaks = [f"{reason} at {place}" if place else reason for reason, place in reasons] if counts.graph_breaks else []
     guards = (
         [guard(record.recompile_reason) for record in records if record.recompile_reason] if counts.recompiles else []

@@ -63,8 +63,6 @@ def find(observation: Observation) -> Finding:
     elif load.device == "cuda" and load.experts is None and trace.steps == 1:
         way = "auto"
     reached, expected = coverage(observation, seen, layers)
-    if reached and expected and way != "auto":  # what was computed in two ways may have been used in either
-        reached = max(0, min(reached, expected - (ways.total() - ways[way])))
     proof = (
         f"{trace.steps} passes through {layers} mixtures: {calls} grouped GEMM calls, {ways['batched_mm']} batches "
         f"of copied weights, {ways['eager']} loops over experts"

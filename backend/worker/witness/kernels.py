@@ -134,16 +134,14 @@ def find(observation: Observation) -> Finding:
         proof += f"; decode steps ran {hidden}"
     effective = "local" if any(slot.kind == "local" for slot in slots) else "hub"
     if load.kernels == "mapping":
-        effective = joined("mapping", _as_mapped(load.kernels_mapping, slots))
+        repositories = {slot.layer: slot.kernel.split(" ")[0] for slot in slots}
+        mapping = {
+            layer: ref for layer, ref in load.kernels_mapping if repositories.get(layer) == re.split("[@:]", ref)[0]
+        }
+        effective = joined("mapping", mapping)
         if not names:  # plain code of torch: which layers have it is all that can be told
             reached, expected = len(slots), len(replaceable)
     return Finding("kernels", effective, proof, reached, expected)
-
-
-def _as_mapped(mapping: Sequence[tuple[str, str]], slots: Sequence[Layer]) -> dict[str, str]:
-    """The part of a mapping that is in effect: layers whose kernel is of the repository that it names."""
-    repositories = {slot.layer: slot.kernel.split(" ")[0] for slot in slots}
-    return {layer: ref for layer, ref in mapping if repositories.get(layer) == re.split("[@:]", ref)[0]}
 
 
 def _texts(observation: Observation) -> int:

@@ -1,9 +1,8 @@
 """Told by bytes: reserved by the allocator's warm-up, and moved from host memory."""
 
-from typing import Any
-
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.prove.tensor_bytes import total_bytes
 
 SEGMENT_BYTES = 20 << 20
 """What torch's allocator reserves at once for tensors of 1 to 10 MiB (CUDACachingAllocator.cpp, kLargeBuffer)."""
@@ -21,14 +20,11 @@ def find(observation: Observation) -> Finding:
     counts = observation.counts.load
     warmed, moved = counts.load_warmup_bytes, counts.load_moved_bytes
     proof = f"the allocator's warm-up reserved {warmed:,} bytes; {moved:,} bytes were moved from host memory"
-    if planned == "device_map" and not warmed and not moved and 0 < _weight_bytes(observation.model) < SEGMENT_BYTES:
+    size = total_bytes(observation.model.parameters())
+    if planned == "device_map" and not warmed and not moved and 0 < size < SEGMENT_BYTES:
         reason = f"{proof}: the allocator had as much reserved already"
         return Finding("loading", planned, reason, outcome="not_applicable")
     piecemeal = planned == "device_map" and not warmed and not observation.plan.load.reserves
     if piecemeal:
         proof += ", since of one block nothing could be given back once matrices are fused"
     return Finding("loading", "plain" if moved else "device_map" if warmed or piecemeal else "no-warmup", proof)
-
-
-def _weight_bytes(model: Any) -> int:
-    return sum(weight.numel() * weight.element_size() for weight in model.parameters()) if model is not None else 0

@@ -41,9 +41,10 @@ def _of_ranks(observation: Observation) -> Finding:
     parts = ", ".join(f"{rank.part_bytes:,}" for rank in ranks)
     proof = (
         f"{matrices // len(ranks)} of {planned.sharded} matrices are split over {len(ranks)} ranks, which hold "
-        f"{parts} of their {ranks[0].whole_bytes:,} bytes; {seen} in {trace.steps} passes of a profile{_how(trace)}, "
-        f"{_share(trace):.0%} of its time"
+        f"{parts} of their {ranks[0].whole_bytes:,} bytes; {seen} in {trace.steps} passes of a profile{_how(trace)}"
     )
+    if (step := trace.step) is not None and step.seconds:
+        proof += f", {step.parts_s.get('collectives', 0.0) / step.seconds:.0%} of its time"
     kind = planned.kind if len(ranks) == planned.ranks else "tensor"
     reached = matrices + exchanged
     expected = planned.sharded * planned.ranks + sum(planned_calls.values())
@@ -71,13 +72,6 @@ def _how(trace: Trace) -> str:
     return f", {direct} of them by our kernel from GPU to GPU, the others by NCCL"
 
 
-def _share(trace: Trace) -> float:
-    """The part of a step, or of the whole profile where it was not divided, that exchanges alone took."""
-    if trace.step is not None and (parts := trace.step.parts_s):
-        return parts["collectives"] / trace.step.seconds if "collectives" in parts and trace.step.seconds else 0.0
-    return trace.collective_s / trace.seconds if trace.seconds else 0.0
-
-
 class _SplitMatrices(msgspec.Struct):
     """The matrices of which one rank holds a part, and their bytes here and as a whole."""
 
@@ -92,7 +86,9 @@ def _split_matrices(model: Any) -> _SplitMatrices:
 
     split, seen = _SplitMatrices(), set[int]()
     summed = any(type(module).__name__ == "SummedLinear" for module in model.modules())
-    sizes = _whole_sizes(model) if summed else {}
+    with torch.device("meta"):
+        whole = type(model)(model.config) if summed else torch.nn.Module()
+    sizes = {name: parameter.numel() for name, parameter in whole.named_parameters()}
     for path, module in model.named_modules():
         for name, parameter in module._parameters.items():
             if parameter is None or parameter.ndim < 2 or name.endswith("bias"):
@@ -110,12 +106,6 @@ def _split_matrices(model: Any) -> _SplitMatrices:
                 split.part_bytes += local.nbytes
                 split.whole_bytes += elements * local.element_size()
     return split
-
-
-def _whole_sizes(model: Any) -> dict[str, int]:
-    """Elements of each parameter of the whole model, as its own class makes it."""
-    with torch.device("meta"):
-        return {name: parameter.numel() for name, parameter in type(model)(model.config).named_parameters()}
 
 
 def _fused(model: Any, path: str) -> list[str]:
@@ -164,7 +154,6 @@ _LAYER = re.compile(r"\D*?\.\d+(?=\.)")
 
 
 def _device(place: Any) -> str:
-    """A place of a device map, as tensors name it."""
     return f"cuda:{place}" if isinstance(place, int) else str(place)
 
 

@@ -4,17 +4,18 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.axes.prefill import SIZES
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.units import plural
-from tokendyno.backend.worker.prove.observation import Observation, products
+from tokendyno.backend.worker.prove.observation import Observation
 
 
 def find(observation: Observation) -> Finding:
-    """Passes that were given just the chunk that was due, of as many as the prompt's positions make. Other passes, and
-    positions beyond prompt and tokens, count against them."""
+    """Passes that were given just the chunk that was due, of as many as the prompt's positions make. Other passes count
+    against them."""
     counts, chunk = observation.counts, observation.plan.generate.prefill_chunk
     if counts.prefill.prompt_compiled_matrices:
         return _compiled(observation)
-    if counts.prefill.prompt_replays:
-        return _replayed(observation)
+    if replays := counts.prefill.prompt_replays:
+        proof = f"{plural(replays, 'replay')} read the {counts.prompt.positions:,} positions"
+        return Finding("prefill", "captured", proof, replays, replays)
     passes, widest = counts.prefill.prompt_passes, counts.prefill.widest_prompt_pass
     positions = counts.prompt.positions
     if not passes:
@@ -31,39 +32,26 @@ def find(observation: Observation) -> Finding:
         return Finding("prefill", _named(chunk), proof, outcome="not_applicable")
     planned_passes = counts.prefill.planned_prompt_passes
     expected = -(-positions // widest)
-    repeated = _further_positions(observation, positions) // widest
     proof += f", {planned_passes} of them with the tokens that were due"
-    if repeated:
-        proof += f"; positions of {repeated} more such passes after them"
-    surplus = passes - planned_passes + repeated
+    surplus = passes - planned_passes
     return Finding("prefill", _named(widest), proof, min(planned_passes, expected), expected + surplus)
 
 
 def _compiled(observation: Observation) -> Finding:
-    """Matrices that compiled graphs received until the prompt was read. Passes and products beside them count against
-    it; without a replay nothing was reached where the pass should have been captured."""
+    """Matrices that compiled graphs received until the prompt was read; without a replay nothing was reached where the
+    pass should have been captured."""
     counts = observation.counts
     reached, expected = counts.prefill.prompt_compiled_matrices, counts.graphs.matrices
-    replays, beside = counts.prefill.prompt_replays, _other_reads(observation)
+    replays = counts.prefill.prompt_replays
     proof = f"compiled code of Inductor received {reached:,} of {expected:,} matrices until the prompt was read"
     if replays:
         proof += f", in {plural(replays, 'replay')}"
     elif observation.plan.generate.prefill_graphs:
         proof, reached = f"{proof}, and no replay of a graph", 0
-    proof += "".join(f"; {n} {what}" for what, n in beside.items())
-    return Finding("prefill", "compiled", proof, reached, expected * max(1, replays) + sum(beside.values()))
-
-
-def _replayed(observation: Observation) -> Finding:
-    """Replays of captured graphs until the prompt was read; passes and products beside them count against it."""
-    replays, beside = observation.counts.prefill.prompt_replays, _other_reads(observation)
-    proof = f"{plural(replays, 'replay')} read the {observation.counts.prompt.positions:,} positions"
-    proof += "".join(f"; {n} {what}" for what, n in beside.items())
-    return Finding("prefill", "captured", proof, replays, replays + sum(beside.values()))
+    return Finding("prefill", "compiled", proof, reached, expected * max(1, replays))
 
 
 def _planned_choice(plan: Plan) -> str:
-    """The choice that a plan carries out."""
     generate = plan.generate
     if generate.prefill_chunk:
         return _named(generate.prefill_chunk)
@@ -79,24 +67,5 @@ def _why_unseen(observation: Observation) -> str:
     return "no pass over the prompt was seen: one pass is what is made by default"
 
 
-def _other_reads(observation: Observation) -> dict[str, int]:
-    """What read the prompt beside the pass that was made for it, in words: in the measured run, and in a profile."""
-    reads = {
-        "further passes over the prompt by the model's own code": observation.counts.prefill.prompt_passes,
-        "products of matrices launched one by one until the first token of a profile": products(
-            observation.trace().read
-        ),
-    }
-    return {what: n for what, n in reads.items() if n}
-
-
 def _named(tokens: int) -> str:
     return next((name for name, size in SIZES.items() if size == tokens), "unknown")
-
-
-def _further_positions(observation: Observation, positions: int) -> int:
-    """Positions that the model was given beyond the prompt and the tokens after it; 0 where nobody counted."""
-    counts = observation.counts
-    if counts.passes.model_positions is None:
-        return 0
-    return max(0, counts.passes.model_positions - positions - max(0, counts.passes.passes - 1))

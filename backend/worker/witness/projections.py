@@ -1,86 +1,19 @@
-"""Told by the products of the run's own steps: one for each group of matrices that share an input."""
+"""Told by the matrices of the loaded model: a fused one stands in the place of those that share its input."""
 
-from collections import Counter
-from typing import Any
-
-from torch.nn import Embedding, Linear
+from torch.nn import Linear
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.optimizations.axes.projections import shared_inputs, text_modules
-from tokendyno.backend.worker.prove.observation import Observation, coverage, hidden_by, prompt_passes, traced_passes
-from tokendyno.backend.worker.prove.profile import weight_of
-from tokendyno.backend.worker.prove.tensor_bytes import local_part
+from tokendyno.backend.optimizations.axes.projections import shared_inputs
+from tokendyno.backend.worker.prove.observation import Observation
 
 
 def find(observation: Observation) -> Finding:
-    """Counts the groups of matrices in the model, and in the trace the products with a fused one."""
-    layers = [module for module in observation.model.modules() if type(module).__name__ == "Fused"]
-    fused = [layer.whole for layer in layers]
-    groups = len(fused) + shared_inputs(observation.model, Linear)
+    """Counts the groups of matrices in the model, and those that are one, which the model's code cannot pass by."""
+    fused = sum(type(module).__name__ == "Fused" for module in observation.model.modules())
+    groups = fused + shared_inputs(observation.model, Linear)
     if not groups and observation.plan.load.projections == "fused":
         reason = "the model has no matrices with an input in common that are named like those of Llama or BERT"
         return Finding("projections", "fused", reason, outcome="not_applicable")
     if not fused:
         return Finding("projections", "separate", f"{groups} groups of matrices share an input; none is fused")
-    seen = products(observation, fused)
-    packed = any(type(matrix.weight).__name__ != "Parameter" for matrix in fused)
-    unseen = packed and not seen
-    reached, expected = (len(fused), groups) if unseen else coverage(observation, seen, groups)
-    proof = f"{len(fused)} of {groups} groups of matrices are one matrix each; "
-    proof += f"{seen} products with such a matrix in {observation.trace().steps} passes"
-    if separate := products(observation, fused, parts=True):  # what was multiplied in both ways proves neither
-        expected = expected or groups
-        reached = max(0, min(reached or 0, expected - -(-separate // max(len(layer.sizes) for layer in layers))))
-        proof += f", {separate} with a part of one"
-    if unseen:
-        proof += "; packed matrices are multiplied by operators that do not show their shapes"
-    if hidden := hidden_by(observation):
-        proof += f"; decode steps ran {hidden}"
-    return Finding("projections", "fused", proof, reached, expected)
-
-
-def products(observation: Observation, matrices: list[Any], parts: bool = False) -> int:
-    """Products in the trace with these fused matrices, or with the `parts` that were joined in each.
-
-    They are recognized by rows and columns, and products with other matrices of the same size are subtracted. Parts of
-    the size of an expert's matrix are left out: how many products a pass makes with experts depends on the text.
-    """
-    trace = observation.trace()
-    fused_ids = {id(matrix) for matrix in matrices}
-    sizes = {_size(matrix) for matrix in matrices}
-    if parts:
-        fused = [module for module in observation.model.modules() if type(module).__name__ == "Fused"]
-        separate: set[tuple[int, ...]] = {(rows, layer.whole.in_features) for layer in fused for rows in layer.sizes}
-        sizes = separate - sizes - _experts(observation)
-    others = [module for _, module in text_modules(observation.model)]
-    if observation.model.can_generate():
-        others.append(observation.model.get_output_embeddings())
-    passes = traced_passes(observation)
-    visible = prompt_passes(observation) if hidden_by(observation) else passes  # but kernels replace no routers
-    equal = sum(
-        visible if isinstance(module, Linear) else passes
-        for module in others
-        if getattr(getattr(module, "weight", None), "ndim", 0) == 2
-        and not isinstance(module, Embedding)
-        and id(module) not in fused_ids
-        and _size(module) in sizes
-    )
-    by_operator: Counter[str] = Counter()
-    for (name, shapes), n in trace.shapes.items():
-        weight = weight_of(name, shapes)
-        if (weight if name == "aten::linear" else weight[::-1]) in sizes:  # a product takes it transposed
-            by_operator[name] += n
-    return max(0, max(by_operator.values(), default=0) - equal)
-
-
-def _experts(observation: Observation) -> set[tuple[int, ...]]:
-    """Rows and columns of experts' matrices, which lie in stacks, either way round."""
-    stacked = {tuple(weight.shape[1:]) for weight in observation.model.parameters() if weight.ndim == 3}
-    return stacked | {shape[::-1] for shape in stacked}
-
-
-def _size(matrix: Any) -> tuple[int, ...]:
-    """(rows, columns): of a linear layer by its attributes, since packed weights have other shapes."""
-    if hasattr(matrix, "in_features"):
-        return matrix.out_features, matrix.in_features
-    return tuple(local_part(matrix.weight).shape)
+    return Finding("projections", "fused", f"{fused} of {groups} groups of matrices are one matrix each", fused, groups)

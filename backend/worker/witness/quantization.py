@@ -4,6 +4,8 @@ from collections import Counter
 from typing import Any
 
 import torch
+from torch.nn import Parameter
+from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.worker.prove.observation import Observation
@@ -40,7 +42,9 @@ def find(observation: Observation) -> Finding:
         return _dense(observation, total)
     planned = observation.plan.load
     effective = max(sizes, key=sizes.__getitem__)
-    expected = max(0, planned.packed - _left_to_torch(observation.model))
+    # torch's MultiheadAttention multiplies by its output matrix itself: torchao leaves it out
+    layers = (module for module in observation.model.modules() if type(module) is NonDynamicallyQuantizableLinear)
+    expected = max(0, planned.packed - sum(type(layer.weight) is Parameter for layer in layers))
     if effective == "mxfp4":
         expected = kinds["mxfp4"] + len(_dense_experts(observation.model))
     counted = {kind: f"{n}" for kind, n in kinds.items()}
@@ -70,12 +74,6 @@ def _dense(observation: Observation, total: int) -> Finding:
         f"{_BLOCK}, as MXFP4 does"
     )
     return Finding("quantization", "mxfp4-dequantized", proof, coarse, len(experts))
-
-
-def _left_to_torch(model: Any) -> int:
-    """Dense matrices of torch's MultiheadAttention, which multiplies by them itself: torchao leaves them out."""
-    layers = (module for module in model.modules() if type(module).__name__ == "NonDynamicallyQuantizableLinear")
-    return sum(type(layer.weight).__name__ == "Parameter" for layer in layers)
 
 
 def _quantized(model: Any) -> list[tuple[str, int, list[Any]]]:

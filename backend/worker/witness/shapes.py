@@ -28,7 +28,6 @@ def find(observation: Observation) -> Finding:
 
 
 def _fits(observation: Observation, kind: Any, positions: int, padding: int, slots: int) -> bool:
-    """Whether that choice gives these lengths."""
     expected = rounded(kind, positions - padding) if positions else 0
     if observation.cache is None:  # an encoder: limited by its positions
         expected = min(expected, int(getattr(observation.model.config, "max_position_embeddings", expected)))

@@ -235,7 +235,7 @@ def test_a_script_warms_up_as_a_run_does(arm: str, new: int) -> None:
     """The same prompts and as many new tokens, past the sliding window of 128 tokens where the run gets there."""
     import torch
 
-    from tokendyno.backend.worker.prompt.prompt import Prompt
+    from tokendyno.backend.worker.prompt import Prompt
     from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
 
     names: dict[str, Any] = {}

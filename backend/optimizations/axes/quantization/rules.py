@@ -289,7 +289,7 @@ QUANTO_INT4 = (
         lambda s: not s.cuda and s.machine.has("optimum-quanto"),
         "tokendyno unpacks 4-bit codes with torch operators. A script first builds optimum-quanto's own extension, "
         "which calls the same operators; this takes a minute and a C++ compiler.",
-        "optimum-quanto 0.2: library/extensions/cpp; backend/worker/runners/cache.py",
+        "optimum-quanto 0.2: library/extensions/cpp; backend/worker/patch/quantized.py",
     ),
 )
 

@@ -48,7 +48,7 @@ def test_a_quantized_cache_takes_what_has_none_but_cannot_be_compiled(architectu
 def test_groups_must_divide_the_prompt(tokens: int, divides: bool) -> None:
     """16 numbers a token: 4 tokens are a group of 64. What comes later, 128 tokens at a time, always divides."""
     from tokendyno.backend.errors import InputError
-    from tokendyno.backend.worker.runners.cache import Caches
+    from tokendyno.backend.worker.runners.token_loops import Caches
 
     caches, plan = Caches(tiny("llama").config), GeneratePlan(QUANTIZED_HQQ4)
     cache = caches.make(plan, 1, 0)

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from torch.nn import Module
 
 from tests.support.machines import CPU, H200, facts
 from tokendyno.backend.arms.check import check
@@ -46,7 +47,7 @@ def test_matrices_that_will_be_fused_are_not_put_into_one_block(
 def test_of_fused_matrices_the_proof_wants_no_block() -> None:
     fused = msgspec.structs.replace(plan(), load=msgspec.structs.replace(plan().load, projections="fused"))
     finding = find(
-        "loading", Observation(None, None, fused, counts=counts_of({"load_warmup_bytes": 0, "load_moved_bytes": 0}))
+        "loading", Observation(Module(), None, fused, counts=counts_of({"load_warmup_bytes": 0, "load_moved_bytes": 0}))
     )
     assert finding.effective == "device_map" and "once matrices are fused" in finding.proof
     script = Script(load={"device_map": "DEVICE"})
@@ -62,7 +63,7 @@ def test_it_is_known_by_the_bytes_and_not_by_the_plan(
     warmed: float, moved: float, effective: str, planned: LoadingKind
 ) -> None:
     counts = counts_of({"load_warmup_bytes": warmed, "load_moved_bytes": moved})
-    finding = find("loading", Observation(None, None, plan(planned), counts=counts))
+    finding = find("loading", Observation(Module(), None, plan(planned), counts=counts))
     assert finding.effective == effective
     assert f"{int(warmed):,} bytes" in finding.proof and f"{int(moved):,} bytes" in finding.proof
 
@@ -71,6 +72,7 @@ def test_it_is_known_by_the_bytes_and_not_by_the_plan(
 def test_what_makes_no_difference_is_called_as_planned(way: LoadingKind) -> None:
     for same in (plan(way, "cpu"), plan(way, "cuda", "random")):
         finding = find(
-            "loading", Observation(None, None, same, counts=counts_of({"load_warmup_bytes": 0, "load_moved_bytes": 0}))
+            "loading",
+            Observation(Module(), None, same, counts=counts_of({"load_warmup_bytes": 0, "load_moved_bytes": 0})),
         )
         assert finding.effective == way and "all choices are the same" in finding.proof

@@ -1,7 +1,5 @@
-"""projections: told apart by the products of a pass; what is refused has nothing to fuse or cannot be."""
+"""projections: told apart by the matrices of the model; what is refused has nothing to fuse or cannot be."""
 
-import functools
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +21,7 @@ from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.patch.projections import fuse
 from tokendyno.backend.worker.prove.observation import Observation
-from tokendyno.backend.worker.prove.profile import ShapedCall, Trace, trace
 from tokendyno.backend.worker.witness import find
-from tokendyno.backend.worker.witness.projections import products
 from tools.tiny_config import tiny_config
 
 AXIS = next(axis for axis in all_axes() if axis.name == "projections")
@@ -36,24 +32,16 @@ def claims(model: Any) -> set[str]:
     return claimed(AXIS, Observation(model, None, PLAN))
 
 
-def traced(model: Any) -> Finding:
-    """The finding after a pass of this model, as a run is profiled."""
-
-    def make() -> int:
-        with torch.inference_mode():
-            model(torch.tensor([[5, 6, 7]]))
-        return 1
-
-    once = functools.cache(lambda: trace(make, False))
-    return find("projections", Observation(model, None, PLAN, once))
+def told(model: Any) -> Finding:
+    return find("projections", Observation(model, None, PLAN))
 
 
 @pytest.mark.parametrize("architecture", CONFIGS)
 def test_every_group_is_counted(architecture: str) -> None:
     model = build(architecture)
-    assert traced(model).effective == "separate"
+    assert told(model).effective == "separate"
     fuse(model)
-    finding = traced(model)
+    finding = told(model)
     if architecture == "gpt2":
         assert finding.effective == "separate"
         plan = Plan(LoadPlan(ModelSource("random"), projections="fused"))
@@ -70,48 +58,8 @@ def test_a_half_fused_model_is_counted_as_half() -> None:
     model.model.layers[0].self_attn = None
     fuse(model)
     model.model.layers[0].self_attn = attention
-    finding = traced(model)
+    finding = told(model)
     assert (finding.effective, finding.reached, finding.expected) == ("fused", 7, 8)
-
-
-def test_a_matrix_of_the_same_size_beside_them_does_not_stand_in_for_one() -> None:
-    """The output matrix has as many rows here as q, k and v together."""
-    model = build("llama")
-    fuse(model)
-    rows = model.model.layers[0].self_attn.q_proj.whole.out_features
-    model.lm_head = torch.nn.Linear(32, rows, bias=False)
-    assert traced(model).reached == 8
-    model.model.layers[1].self_attn.q_proj.forward = lambda x: apart(model.model.layers[1].self_attn.q_proj, x)
-    assert traced(model).reached == 7
-
-
-def test_one_of_the_same_size_whose_steps_are_hidden_is_seen_with_the_prompt_alone() -> None:
-    """As in Gemma 3n, whose projection for all layers' inputs has as many rows here as q, k and v together."""
-    model = build("gemma3n_text")
-    groups = fuse(model)
-    with torch.inference_mode():
-        read = trace(lambda: int(model(torch.tensor([[5, 6, 7]])) is not None), False)
-    run = replace(read, steps=4, ops=read.ops + Counter({"tokendyno_matvec::linear": 9}))
-    finding = find("projections", Observation(model, None, PLAN, lambda: run))
-    assert (finding.reached, finding.expected) == (groups, groups), finding.proof
-
-
-def test_a_router_of_the_same_size_as_a_part_is_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in gpt-oss-120b over four GPUs, which have 128 rows of keys each: as many as there are experts."""
-    monkeypatch.setitem(CONFIGS, "gpt_oss", CONFIGS["gpt_oss"] | {"num_local_experts": 2 * 8})
-    model = build("gpt_oss")
-    fuse(model)
-    finding = traced(model)
-    assert (finding.effective, finding.reached, finding.expected) == ("fused", 4, 4)
-
-
-def apart(fused: Any, x: Any) -> Any:
-    """What a fused matrix computes, in a product for each part."""
-    whole = fused.whole.weight
-    whole = whole if type(whole) is torch.nn.Parameter else whole.dequantize()
-    first, *rest = (torch.nn.functional.linear(x, part) for part in whole.split(fused.sizes))
-    fused.later[:] = [(x, part) for part in reversed(rest)]
-    return first
 
 
 def test_fused_text_is_the_separate_one(workers: dict[str, Any]) -> None:  # noqa: F811
@@ -175,70 +123,3 @@ def test_blocks_of_four_bits_must_end_with_their_row_or_their_matrix(
     model = replace(facts("random:Qwen3-0.6B"), matrices=(Matrix("linear", 2, rows, columns),))
     refused = settled(model, {"projections": "fused", "quantization": quantization}, H200).blocked
     assert any("has numbers of two rows" in verdict.reason for verdict in refused) is not fits
-
-
-def test_a_fused_matrix_that_no_pass_multiplied_with_was_not_reached() -> None:
-    model = build("llama")
-    fuse(model)
-    silent = Trace(Counter({"aten::mm": 99}), Counter(), Counter(), 3)
-    finding = find("projections", Observation(model, None, PLAN, lambda: silent))
-    assert (finding.effective, finding.reached, finding.expected) == ("fused", 0, 8 * 3)
-    assert "packed" not in finding.proof
-
-
-class PackedParameter(torch.nn.Parameter):  # type: ignore[misc]
-    """Of another class, as packed weights are."""
-
-
-def pack(model: Any) -> int:
-    fused = [module.whole for module in model.modules() if type(module).__name__ == "Fused"]
-    for whole in fused:
-        whole.weight = PackedParameter(whole.weight.detach())
-    return len(fused)
-
-
-def test_packed_matrices_whose_products_show_no_shape_are_counted_in_the_model() -> None:
-    model = build("llama")
-    fuse(model)
-    assert pack(model) == 8
-    silent = Trace(Counter({"aten::mm": 99}), Counter(), Counter(), 3)
-    finding = find("projections", Observation(model, None, PLAN, lambda: silent))
-    assert (finding.reached, finding.expected) == (8, 8) and "do not show their shapes" in finding.proof
-    shown = traced(model)
-    assert (shown.reached, shown.expected) == (8, 8) and "do not show their shapes" not in shown.proof
-    model.model.layers[1].self_attn.q_proj.forward = lambda x: apart(model.model.layers[1].self_attn.q_proj, x)
-    assert traced(model).reached == 7, "what does show counts"
-
-
-@pytest.mark.parametrize(("whole", "apart", "reached"), [(0, 0, None), (0, 3, 0), (8, 0, 8), (8, 3, 7), (8, 24, 0)])
-def test_parts_that_a_prompt_was_multiplied_with_are_against_it_where_steps_are_hidden(
-    whole: int, apart: int, reached: int | None
-) -> None:
-    """Three of them are a group; without a product of either kind nothing was seen."""
-    model = build("llama")
-    fuse(model)
-    fused = model.model.layers[0].self_attn.q_proj.whole
-    rows = {fused.out_features: whole, model.model.layers[0].self_attn.q_proj.sizes[1]: apart}
-    rows[32] = 4  # products of four layers' outputs, as many rows as a part has
-    calls: Counter[ShapedCall] = Counter({("aten::mm", ((5, 32), (32, out))): n for out, n in rows.items() if n})
-    hidden = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3}), 1, shapes=calls)
-    finding = find("projections", Observation(model, None, PLAN, lambda: hidden))
-    assert (finding.effective, finding.reached, finding.expected) == ("fused", reached, None if reached is None else 8)
-    assert finding.proof.endswith("; decode steps ran in replayed CUDA graphs")
-    assert (f", {apart} with a part of one" in finding.proof) is bool(apart)
-
-
-@pytest.mark.parametrize("wide", [False, True])
-def test_an_expert_as_large_as_a_part_is_no_part(wide: bool) -> None:
-    """A loop over experts makes plain products: which of the two they were, nobody can tell."""
-    model = build("gpt_oss")
-    fuse(model)
-    joined = [module for module in model.modules() if type(module).__name__ == "Fused"]
-    rows, columns = joined[0].sizes[1], joined[0].whole.in_features
-    calls: Counter[ShapedCall] = Counter({("aten::mm", ((1, columns), (columns, rows))): 40})
-    if wide:
-        experts = next(module for module in model.modules() if hasattr(module, "down_proj"))
-        experts.down_proj = torch.nn.Parameter(torch.zeros(2, columns, rows))
-    hidden = Trace(Counter(), Counter(), Counter(), 2, shapes=calls)
-    seen = Observation(model, None, PLAN, lambda: hidden)
-    assert (products(seen, [fused.whole for fused in joined], parts=True) > 0) is not wide

@@ -16,7 +16,7 @@ from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.shapes import AXIS
 from tokendyno.backend.plan import GeneratePlan, LoadPlan, Plan, ShapesKind
 from tokendyno.backend.predict.lengths import cache_places
-from tokendyno.backend.worker.prompt.prompt import Prompt, pad, padding_counts
+from tokendyno.backend.worker.prompt import Prompt, pad, padding_counts
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.witness import find
 

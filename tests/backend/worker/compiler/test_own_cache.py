@@ -8,7 +8,7 @@ import pytest
 
 from tokendyno.backend import paths
 from tokendyno.backend.worker.compiler import own_cache
-from tokendyno.backend.worker.compiler.own_cache import Filled, is_torn, publish
+from tokendyno.backend.worker.compiler.own_cache import is_torn, publish
 
 LIBRARY = Path(psutil._psplatform.cext.__file__).read_bytes()
 
@@ -73,21 +73,21 @@ def test_what_is_complete_gets_to_the_next_worker_and_nothing_else_does(cache: P
 
     next_one = paths.make_scratch()
     assert names(next_one) == set()
-    assert own_cache._fill(next_one, cache / "compiled", "torch") == Filled(files=2, shared=2)
+    assert own_cache._fill(next_one, cache / "compiled", "torch") == (2, 2)
     assert names(next_one) == shared
 
 
 def test_a_torn_file_among_the_shared_ones_is_deleted(cache: Path) -> None:
     put(cache / "compiled", inductor__ab__torn=b"", inductor__ab__cut=LIBRARY[:-9], inductor__ab__whole=LIBRARY)
     folder = paths.make_scratch()
-    assert own_cache._fill(folder, paths.private_folder("compiled"), "torch") == Filled(files=1, shared=1)
+    assert own_cache._fill(folder, paths.private_folder("compiled"), "torch") == (1, 1)
     assert names(cache / "compiled") == names(folder) == {"inductor/ab/whole"}
 
 
 def test_an_empty_cache_is_empty_but_for_headers_and_adds_nothing_else(cache: Path) -> None:
     put(cache / "compiled", inductor__ab__whole=LIBRARY, headers__old=b"x")
     folder = paths.make_scratch()
-    assert own_cache._fill(folder, paths.private_folder("compiled"), "fresh") == Filled()
+    assert own_cache._fill(folder, paths.private_folder("compiled"), "fresh") == (0, 0)
     assert names(folder) == {"headers/old"}
     put(folder, inductor__cd__code=b"x", headers__new=b"x")
     assert publish("fresh") == (0, 0)

@@ -27,7 +27,7 @@ from tokendyno.backend.export.script import script
 from tokendyno.backend.messages import Finished, Generate, Progress
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations.axes.quantization.axis import AXIS
+from tokendyno.backend.optimizations.axes.quantization import AXIS
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.predict.weights import weight_bytes
 from tokendyno.backend.worker.load import quantization

@@ -2,16 +2,21 @@
 other way to a GPU that is throttled or refuses. tests/gpu/test_measure.py reads a real one."""
 
 import os
-import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tokendyno.backend.counts import Machine
-from tokendyno.backend.messages import Annotation
-from tokendyno.backend.worker.measure.interference import Cause, CpuProbe, GpuProbe, Watch
-from tokendyno.backend.worker.measure.nvml import Nvml, of_this_bench, process_name
+from tokendyno.backend.worker.measure.interference import (
+    Cause,
+    CpuProbe,
+    GpuProbe,
+    Nvml,
+    Watch,
+    of_this_bench,
+    process_name,
+)
 
 OURS, STRANGER = os.getpid(), 999_999_999
 
@@ -192,18 +197,17 @@ def test_cores_are_contended_when_none_is_left_and_others_hold_some(busy_s: floa
 # --- the thread -----------------------------------------------------------------------------------
 
 
-class Says:
+class Says(CpuProbe):
     """A probe that gives one list of causes a look, the last one for ever."""
 
     def __init__(self, *looks: list[Cause]) -> None:
+        super().__init__()
         self._looks = list(looks)
-        self.seen = threading.Semaphore(0)
 
     def begin(self) -> None:
         pass
 
     def check(self) -> list[Cause]:
-        self.seen.release()
         return self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
 
     def figures(self) -> dict[str, float]:
@@ -211,25 +215,26 @@ class Says:
 
 
 HOT: Cause = ("throttle", "hot")
-EVERY_S = 0.02
 
 
-def watched(probe: Any, looks: int) -> list[Annotation]:
-    with Watch([probe], EVERY_S) as watch:
-        for _ in range(looks):
-            probe.seen.acquire()
-    return watch.take()
+def watched(looks: int, *probes: CpuProbe) -> Watch:
+    watch = Watch(probes)
+    watch.begin()
+    for _ in range(looks):
+        watch.check()
+    watch.end()
+    return watch
 
 
 def test_a_cause_becomes_one_mark_when_it_is_over() -> None:
-    (mark,) = watched(Says([], [HOT], [HOT], []), 4)
+    (mark,) = watched(4, Says([], [HOT], [HOT], [])).take()
     assert (mark.kind, mark.text) == HOT
-    assert mark.t_s > 0 and mark.seconds >= EVERY_S
+    assert mark.t_s > 0 and mark.seconds > 0
 
 
 def test_a_cause_that_lasts_to_the_end_is_closed_there() -> None:
-    (mark,) = watched(Says([HOT]), 3)
-    assert mark.seconds > EVERY_S
+    (mark,) = watched(3, Says([HOT])).take()
+    assert mark.t_s == 0 and mark.seconds > 0
 
 
 def test_a_probe_that_may_not_look_is_left_out_and_the_others_go_on() -> None:
@@ -237,7 +242,6 @@ def test_a_probe_that_may_not_look_is_left_out_and_the_others_go_on() -> None:
         def check(self) -> list[Cause]:
             raise PermissionError("/proc is closed")
 
-    with Watch([Closed([]), Says([HOT])]) as watch:
-        pass
+    watch = watched(0, Closed([]), Says([HOT]))
     assert [mark.kind for mark in watch.take()] == ["throttle"]
     assert watch.figures() == Machine(power_w=1.0)

@@ -1,47 +1,14 @@
-"""Rows of tokens, also of several in one step, and layers of a static cache that do not stay where they are."""
+"""Rows of tokens, also of several in one step."""
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from transformers import DynamicCache, StaticCache
+from transformers import DynamicCache
 
-from tests.support.tiny_models import tiny
 from tokendyno.backend.worker.measure.meter import Meter
 from tokendyno.backend.worker.measure.stream import latencies_s
-
-STEPS = 20
-
-
-def moved(cache: Any, spare: dict[int, list[Any]], first: int = 0) -> int:
-    """Layers that have moved in a run of `STEPS`; from step `first` on, those of `spare` are in one of two places."""
-    meter = Meter(cache, [False] * 2, 1, SimpleNamespace(latest=0), lambda: False)
-    meter.start()
-    for step in range(STEPS):
-        for layer in range(2):
-            cache.update(torch.zeros(1, 2, 1, 8), torch.zeros(1, 2, 1, 8), layer)
-        for layer, places in spare.items() if step >= first else ():
-            cache.layers[layer].keys = places[step % 2]
-        meter(torch.zeros(1, step + 1, dtype=torch.long), None)
-    return meter.moved_layers()
-
-
-@pytest.mark.parametrize("first", [0, 1, STEPS // 2])
-@pytest.mark.parametrize("layers", [(0,), (1,), (0, 1)])
-def test_a_layer_that_goes_to_and_fro_has_moved(layers: tuple[int, ...], first: int) -> None:
-    cache = StaticCache(tiny("llama").config, STEPS)
-    spare = {layer: [torch.zeros(1, 2, STEPS, 8) for _ in range(2)] for layer in layers}
-    assert moved(cache, spare, first) == len(layers)
-
-
-def test_a_static_cache_stays_and_a_growing_one_does_not() -> None:
-    config = tiny("llama").config
-    assert moved(StaticCache(config, STEPS), {}) == 0
-    assert moved(DynamicCache(config=config), {}) == 2
-
-
-# --- several tokens in one step ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tokendyno.backend.runs.batch_series import BatchSeries
 from tokendyno.backend.traffic import Traffic, TrafficRequest
 from tokendyno.backend.traffic.presets import drawn
 from tokendyno.backend.traffic.requests import Draw
-from tokendyno.backend.worker.runners.cache import Caches
+from tokendyno.backend.worker.runners.token_loops import Caches
 
 REQUESTS, ROWS = 7, 3
 TRAFFIC = drawn(Draw(REQUESTS, (5, 40), (3, 14)), 1, ROWS)

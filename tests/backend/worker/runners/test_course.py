@@ -13,7 +13,7 @@ from tokendyno.backend.messages import Generate
 from tokendyno.backend.plan import BatchPlan
 from tokendyno.backend.traffic.presets import drawn
 from tokendyno.backend.traffic.requests import Draw
-from tokendyno.backend.worker.runners.cache import Caches
+from tokendyno.backend.worker.runners.token_loops import Caches
 
 TRAFFIC = drawn(Draw(3, (5, 8), (3, 4)), 1, 2)
 

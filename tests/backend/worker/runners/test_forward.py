@@ -88,7 +88,7 @@ def test_warming_up_is_a_phase_of_its_own_and_once_for_a_shape(encoder: Encoder)
 
 def test_padding_stands_on_the_right_and_changes_no_answer(name: str) -> None:
     """Positions are counted from the left: a padded text must mean what it means by itself."""
-    from tokendyno.backend.worker.prompt.prompt import pad, read_prompt
+    from tokendyno.backend.worker.prompt import pad, read_prompt
 
     padded = Encoder(name, shapes="padded")
     padded.passes()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tokendyno.backend.plan import DYNAMIC, CacheKind
-from tokendyno.backend.worker.prompt.prompt import Prompt
+from tokendyno.backend.worker.prompt import Prompt
 from tokendyno.backend.worker.runners import warmup
 from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
 

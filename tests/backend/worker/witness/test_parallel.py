@@ -95,7 +95,7 @@ def exchanged(all_reduce: int = 18, steps: int = 1, **kwargs: Any) -> Trace:
 @pytest.mark.parametrize(
     ("kernels", "said"),
     [
-        ({}, "passes of a profile, "),
+        ({}, "passes of a profile"),
         ({"tokendyno_all_reduce": 12, "gemm": 9}, ", 12 of them by our kernel from GPU to GPU, the others by NCCL"),
         ({"ncclDevKernel_AllReduce": 18}, ", all of them by NCCL"),
     ],
@@ -110,18 +110,17 @@ def test_who_made_the_exchanges_is_told_where_kernels_can_be_seen(
 @pytest.mark.parametrize(
     ("more", "share"),
     [
-        ({"step": StepTime(1, 0.01, True, {"collectives": 0.002, "products": 0.008})}, "20%"),
-        ({"step": StepTime(1, 0.01, True, {"products": 0.01}), "collective_s": 1.0, "seconds": 2.0}, "0%"),
-        ({"step": StepTime(1, 0.0, True, {"collectives": 0.0})}, "0%"),
-        ({"collective_s": 1.0, "seconds": 4.0}, "25%"),
-        ({}, "0%"),
+        ({"step": StepTime(1, 0.01, True, {"collectives": 0.002, "products": 0.008})}, ", 20% of its time"),
+        ({"step": StepTime(1, 0.01, True, {"products": 0.01})}, ", 0% of its time"),
+        ({"step": StepTime(1, 0.0, True, {"collectives": 0.0})}, " of a profile"),
+        ({}, " of a profile"),
     ],
-    ids=["of a step", "a step without", "an empty step", "of the profile", "no time"],
+    ids=["of a step", "a step without", "an empty step", "no step"],
 )
-def test_the_time_of_exchanges_is_a_share_of_the_step_or_else_of_the_profile(
+def test_the_time_of_exchanges_is_a_share_of_the_step(
     more: dict[str, Any], share: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert of_two_ranks(monkeypatch, exchanged(**more)).proof.endswith(f", {share} of its time")
+    assert of_two_ranks(monkeypatch, exchanged(**more)).proof.endswith(share)
 
 
 def test_a_fused_part_counts_as_the_matrices_that_it_replaces_and_experts_one_by_one() -> None:

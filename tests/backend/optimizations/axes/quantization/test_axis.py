@@ -13,7 +13,7 @@ from tests.support.quantization import NF4, PACKED, judge, llama, packed_kinds
 from tokendyno.backend import hardware
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations.axes.quantization.axis import AXIS, COMPUTE_DTYPE, quantization_config, values_text
+from tokendyno.backend.optimizations.axes.quantization import AXIS, COMPUTE_DTYPE, quantization_config, values_text
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 

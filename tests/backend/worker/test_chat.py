@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.chat_templates import template
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.worker import prompt as chat
 from tokendyno.backend.worker.load.random_weights import byte_tokenizer
-from tokendyno.backend.worker.prompt import chat
 
 CHATML = (
     "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"

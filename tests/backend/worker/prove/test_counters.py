@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 
-from tokendyno.backend.worker.prove.prompt_lookup import expected_accepted, expected_drafts
+from tokendyno.backend.worker.prove.counters import expected_accepted, expected_drafts
 
 
 def proposed(text: list[int], most: int, end: int, eos: Any) -> int:
