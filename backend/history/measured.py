@@ -25,10 +25,12 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 def measured(fitting: Fit, listing: Listing, visitor: Visitor) -> Measured | None:
-    """The newest run of what fits, one on that device before all others; None if nothing was measured."""
+    """The newest run of what fits, one on that device before others of its kind; None if nothing was measured."""
     if fitting.smallest.found is None:
         return None
-    runs = [*_runs(fitting, fitting.smallest.found.choices, listing, visitor)]
+    cpu = fitting.device.machine.device == "cpu"
+    every = _runs(fitting, fitting.smallest.found.choices, listing, visitor)
+    runs = [run for run in every if run.machine.endswith(" cores") == cpu]
     return next((run for run in runs if _is_on(run, fitting)), runs[0] if runs else None)
 
 

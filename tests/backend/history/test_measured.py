@@ -36,11 +36,12 @@ def test_a_run_of_the_same_model_and_arm_is_found(tmp_path: Path) -> None:
     runs = [
         run_of("other-arm", "Llama-3-70B", {}, H200, at_s=9.0),
         run_of("other-model", "Llama-3-8B", choices, H200, at_s=8.0),
-        run_of("elsewhere", "Llama-3-70B", choices | {"compile": "off"}, LAPTOP, at_s=7.0),
+        run_of("on-a-cpu", "Llama-3-70B", choices, LAPTOP, at_s=7.5),
+        run_of("elsewhere", "Llama-3-70B", choices | {"compile": "off"}, H200, at_s=7.0),
     ]
     with history_of(tmp_path / "h.sqlite", [made(one, (20,)) for one in runs]) as kept:
         one = measured(fitting, kept.listing, LOCAL_USER)
-        assert one is not None and (one.run, one.words) == ("elsewhere", "Measured on Ryzen 7, 8 cores: run elsewhere.")
+        assert one is not None and (one.run, one.words) == ("elsewhere", "Measured on NVIDIA H200: run elsewhere.")
         assert measured(fitting, kept.listing, Visitor("guest:eve")) is None
     there = run_of("there", "Random:Llama-3-70B", choices, H100, at_s=1.0)
     with history_of(tmp_path / "two.sqlite", [made(one, (20,)) for one in (*runs, there)]) as kept:
