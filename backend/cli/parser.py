@@ -55,6 +55,8 @@ def _unrecognized(options: argparse.Namespace, unknown: Sequence[str]) -> str:
     near: list[str] = []
     if typed.startswith("--"):
         near = [name for name in options.known if name.startswith(typed)] or near_names(typed, options.known)[:1]
+    elif not typed.startswith("-") and "--model" in options.known:
+        near = [f"--model {shown(typed)}"]
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"unrecognized arguments: {shown(' '.join(unknown))}.{hint} See tokendyno {options.command} --help."
 

@@ -38,6 +38,7 @@ BAD = [
     (["--history", "empty"], "cannot be written (it is not a regular file)"),
     (["--nonsense"], "unrecognized arguments: --nonsense. See tokendyno run --help."),
     (["--a", "cache=static"], "unrecognized arguments: --a cache=static. Did you mean --arm or --all?"),
+    (["pocket"], "unrecognized arguments: pocket. Did you mean --model pocket? See tokendyno run --help."),
     (["--color", "blue"], "(choose from 'auto', 'always', 'never'). See tokendyno run --help."),
     (["--" + "q" * 5_000], "unrecognized arguments: --qqq"),
     (["--max-tokens", "3"], "unrecognized arguments: --max-tokens 3. Did you mean --max-new-tokens?"),
