@@ -1,6 +1,6 @@
 """How torch's CUDA allocator takes memory from the GPU."""
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, load_with, note
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -15,7 +15,6 @@ class Allocator(Optimization):
     summary = "How torch takes memory from the GPU: tensors that grow leave gaps in segments of fixed size."
     default = "fixed"
     off = "fixed"
-    sets = "load.allocator"
     order = 6
     aliases = {"expandable": ("expandable_segments", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")}
     wish = "memory"
@@ -30,8 +29,14 @@ class Allocator(Optimization):
         ),
     )
 
+    def resolve(self, name: str, subject: Subject) -> str:
+        return name if subject.cuda else self.default
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        return load_with(plan, allocator=self.resolve(name, subject))
+
     def write(self, script: Script, plan: Plan) -> None:
-        if plan.load.device == "cuda" and plan.load.allocator == "expandable":
+        if plan.load.allocator == "expandable":
             script.prepare += [
                 "# the same as PYTORCH_ALLOC_CONF=expandable_segments:True",
                 'torch._C._accelerator_setAllocatorSettings("expandable_segments:True")',

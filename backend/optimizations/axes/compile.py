@@ -183,6 +183,7 @@ class Compile(Optimization):
     off = "off"
     order = 40
     leading = True
+    wishes = {"module": "reference"}
     aliases = {
         "": (
             "fullgraph",

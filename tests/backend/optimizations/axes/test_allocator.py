@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 import torch
 
+from tests.support.machines import CPU, H200
+from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models.resolve import resolve
 from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.allocator import AXIS
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
@@ -13,15 +17,17 @@ from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.witness import find
 
 
-def plan(device: str) -> Plan:
-    return Plan(LoadPlan(ModelSource("folder"), device=device, allocator="expandable"))
+def plan(machine: Machine) -> Plan:
+    """What `expandable` comes to on that machine."""
+    begun = Plan(LoadPlan(ModelSource("folder"), device=machine.device))
+    return AXIS.edit(begun, "expandable", subject_of(resolve("pocket"), machine, {}))
 
 
-@pytest.mark.parametrize(("device", "lines"), [("cpu", 0), ("cuda", 2)])
-def test_only_a_script_for_a_gpu_sets_them(device: str, lines: int) -> None:
-    script = Script()
-    AXIS.write(script, plan(device))
-    assert len(script.prepare) == lines
+@pytest.mark.parametrize(("machine", "lines"), [(CPU, 0), (H200, 2)], ids=["cpu", "cuda"])
+def test_without_a_gpu_nothing_is_set_and_the_plan_is_that_of_the_default(machine: Machine, lines: int) -> None:
+    script, planned = Script(), plan(machine)
+    AXIS.write(script, planned)
+    assert len(script.prepare) == lines and planned.load.allocator == ("expandable" if lines else "fixed")
 
 
 @pytest.mark.parametrize(
@@ -32,5 +38,5 @@ def test_they_are_told_by_bytes(
 ) -> None:
     segments: list[dict[str, Any]] = [{"total_size": 4 - 2 * i, "is_expandable": i < can_grow} for i in range(2)]
     monkeypatch.setattr(torch.cuda, "memory_snapshot", lambda: segments)
-    finding = find("allocator", Observation(None, None, plan("cuda")))
+    finding = find("allocator", Observation(None, None, plan(H200)))
     assert (finding.effective, finding.reached) == (effective, reached)
