@@ -21,6 +21,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine, peak_rates
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import all_axes, titles_text
+from tokendyno.backend.optimizations.axes.prefill import SIZES as CHUNKS
 from tokendyno.backend.predict.roofline import bound
 from tokendyno.backend.predict.setup import setup_of
 from tokendyno.backend.runs.texts import format_axes
@@ -194,7 +195,9 @@ class Builder:
         self._tried.add(name)
         checked = self.checked(choices)
         plan = msgspec.json.encode(checked.plan)
-        if checked.plan.load.parallel.ranks > 1 and checked.plan.load.device == "cpu":
+        if prompt_tokens(self._work) <= CHUNKS.get(choices.get("prefill", ""), 0):
+            self._rule_out("The prompt is no longer than one chunk.", title)
+        elif checked.plan.load.parallel.ranks > 1 and checked.plan.load.device == "cpu":
             self._rule_out("Several processes on the cores of one CPU add no device.", title)
         elif checked.blocked:
             self._rule_out(_first_sentence(checked.blocked[0].reason), title)
