@@ -9,6 +9,8 @@ WIDTH = 32  # of a block of MXFP4, and of what a warp reads at once
 ALIKE = (
     "deepseek_v2",
     "deepseek_v3",
+    "gemma4",
+    "gemma4_text",
     "glm4_moe",
     "glm4_moe_lite",
     "mixtral",
@@ -20,7 +22,8 @@ ALIKE = (
     "qwen3_next",
 )
 """Architectures whose experts have gate above up and no biases, as transformers stores most mixtures."""
-WHOLE = (*(name for name in ALIKE if name not in ("deepseek_v2", "deepseek_v3", "glm4_moe_lite")), "gpt_oss")
+_IN_PARTS = ("deepseek_v2", "deepseek_v3", "gemma4", "gemma4_text", "glm4_moe_lite")
+WHOLE = (*(name for name in ALIKE if name not in _IN_PARTS), "gpt_oss")
 """Architectures with experts of which kernels compute whole layers, router included."""
 
 

@@ -1,6 +1,7 @@
 """`experts=triton`: our kernels compute what transformers' own code does with dequantized weights, and are used."""
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ from tools.bench.gpu.bench_cli import bench
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
-KINDS = ["mxfp4", "bfloat16", "float16", "float32", "joined"]
-"""joined: bfloat16, gate above up, SiLU and no biases, as in most mixtures; the others are those of gpt-oss."""
+KINDS = ["mxfp4", "bfloat16", "float16", "float32", "joined", "gelu"]
+"""joined: bfloat16, gate above up, SiLU and no biases, as in most mixtures; gelu: the same with Gemma 4's activation; the
+others are those of gpt-oss."""
 SHAPES = [(32, 4, 2880, 2880), (8, 2, 192, 96), (5, 3, 96, 160), (128, 4, 288, 2880), (128, 8, 2048, 768)]
 """Experts, how many a token takes, hidden and inner width: gpt-oss-20b, pocket, odd ones, and Qwen3-30B-A3B."""
 ROUTERS: list[tuple[str, dict[str, Any]]] = [
@@ -44,9 +46,11 @@ class Mixture:
         from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
         torch.manual_seed(experts)
-        self.top, self.joined = top, kind == "joined"
-        self.gate = (float("inf"), 1.0, 0.0, 1.0) if self.joined else (7.0, 1.702, 1.0, 1.0)
-        self.dtype = torch.bfloat16 if kind in ("mxfp4", "joined") else getattr(torch, kind)
+        self.top, self.joined = top, kind in ("joined", "gelu")
+        self.gate = (float("inf"), 1.0, 0.0, 1.0, 0.0) if self.joined else (7.0, 1.702, 1.0, 1.0, 0.0)
+        if kind == "gelu":
+            self.gate = (float("inf"), math.sqrt(8 / math.pi), 0.0, 1.0, 0.044715)
+        self.dtype = torch.bfloat16 if self.joined or kind == "mxfp4" else getattr(torch, kind)
         self.parts, self.exact = [], []
         for lines, columns in ((2 * inner, hidden), (hidden, inner)):
             bias = torch.randn(experts, lines, device="cuda", dtype=self.dtype) / 5
@@ -68,14 +72,14 @@ class Mixture:
         import torch
 
         found = torch.zeros_like(x)
-        limit, alpha, one, _ = self.gate
+        limit, alpha, one, _, cubic = self.gate
         (up, up_bias), (down, down_bias) = self.exact
         for row in range(len(x)):
             for expert, share in zip(chosen[row].tolist(), shares[row], strict=True):
                 both = x[row] @ up[expert].double() + up_bias[expert].double()
                 gate, more = both.chunk(2) if self.joined else (both[::2], both[1::2])
                 gate = gate.clamp(max=limit)
-                middle = (more.clamp(-limit, limit) + one) * gate * torch.sigmoid(gate * alpha)
+                middle = (more.clamp(-limit, limit) + one) * gate * torch.sigmoid(alpha * (gate + cubic * gate**3))
                 found[row] += share * (middle @ down[expert].double() + down_bias[expert].double())
         return found
 

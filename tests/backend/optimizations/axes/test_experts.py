@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from transformers import AutoConfig
-from transformers.activations import SiLUActivation
+from transformers.activations import GELUTanh, SiLUActivation
 from transformers.integrations import moe
 
 from tests.support.machines import CPU, H200, facts
@@ -156,14 +156,15 @@ def test_a_dense_model_has_nothing_to_choose_and_transformers_says_so_for_one_of
 
 @pytest.mark.parametrize("architecture", sorted(set(routed.ALIKE) - set(PUBLISHED)))
 def test_what_our_kernels_take_for_alike_is_stored_and_computed_alike(architecture: str) -> None:
-    """Gate above up, rows of outputs, SiLU, no biases, nothing after an expert, in the experts of transformers."""
+    """Gate above up, rows of outputs, SiLU or GELU, no biases, nothing after an expert, in transformers' own."""
     family = architecture.removesuffix("_text")
     names = vars(importlib.import_module(f"transformers.models.{family}.modeling_{family}"))
     (kind,) = (known for name, known in names.items() if name.endswith("Experts") and hasattr(known, "_apply_gate"))
     with torch.device("meta"):
-        made = kind(AutoConfig.for_model(architecture))
+        gemma = {"num_experts": 4, "moe_intermediate_size": 32} if family == "gemma4" else {}
+        made = kind(AutoConfig.for_model("gemma4_text" if gemma else architecture, **gemma))
     assert kind._apply_gate is moe._default_apply_gate
-    assert isinstance(made.act_fn, (torch.nn.SiLU, SiLUActivation))
+    assert isinstance(made.act_fn, (torch.nn.SiLU, SiLUActivation, GELUTanh))
     assert made.is_concatenated and made.has_gate
     assert not (made.is_transposed or made.has_bias or made.has_post_expert_norm)
     assert made.down_proj.shape[1:] == (made.gate_up_proj.shape[2], made.gate_up_proj.shape[1] // 2)

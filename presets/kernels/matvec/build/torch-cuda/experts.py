@@ -18,13 +18,14 @@ Rows of gate and up are taken in turn, gate 0, up 0, gate 1, ...: as they lie in
 above up (APART).
 """
 
+import math
 from typing import NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 from torch import nn
-from transformers.activations import SiLUActivation
+from transformers.activations import GELUTanh, SiLUActivation
 from transformers.integrations import moe
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
@@ -39,12 +40,14 @@ WORDS: tl.constexpr = tl.constexpr(128)  # that a warp reads at once: 16 bytes a
 
 
 class Gate(NamedTuple):
-    """(up + more) * gate / (1 + exp(-alpha * gate)), gate and up clamped by limit; factor: of all shares."""
+    """(up + more) * gate / (1 + exp(-alpha * (gate + cubic * gate**3))), gate and up clamped by limit; factor: of all
+    shares. alpha = 1 is SiLU; twice sqrt(2 / pi) with cubic = 0.044715 is GELU by tanh."""
 
     limit: float = float("inf")
     alpha: float = 1.0
     more: float = 0.0
     factor: float = 1.0
+    cubic: float = 0.0
 
 
 class Cut(NamedTuple):
@@ -250,11 +253,11 @@ def multiplied(words, powers, vector, unit, unit_at, zero, kind, CUT: tl.constex
 
 
 @triton.jit
-def gated(gate, up, limit, alpha, more):
+def gated(gate, up, limit, alpha, more, cubic):
     """What `Gate` says of two activations."""
     gate = tl.minimum(gate, limit)
     up = tl.minimum(tl.maximum(up, -limit), limit)
-    return (up + more) * gate / (1 + tl.exp(-gate * alpha))
+    return (up + more) * gate / (1 + tl.exp(-gate * alpha * (1 + cubic * gate * gate)))
 
 
 # --- kernels ----------------------------------------------------------------------------------------------
@@ -332,6 +335,7 @@ def tokendyno_experts_up(
     limit,
     alpha,
     more,
+    cubic,
     E: tl.constexpr,
     N: tl.constexpr,
     ROUTING: tl.constexpr,
@@ -379,7 +383,7 @@ def tokendyno_experts_up(
         total = multiplied(words, powers, vector, unit, start, number >> 20, bias.dtype.element_ty, CUT, W)
         powers = further
         gate, up = tl.split(tl.reshape(total + constant, (R * W // 2, 2)))
-        result = tl.reshape(gated(gate, up, limit, alpha, more), (R * W // 16, 8))
+        result = tl.reshape(gated(gate, up, limit, alpha, more, cubic), (R * W // 16, 8))
         to = tile * (R * W // 16)
         hand_on(result, to, codes_out + slot * (H // 2), unit_out + slot * units, H, CUT.PER, UNIT_OUT)
 
@@ -500,18 +504,19 @@ def of(module: nn.Module) -> tuple[Part, Part] | None:
 
 
 def joined(module: nn.Module) -> bool:
-    """Whether its experts are as most mixtures have them: gate above up, SiLU, no biases."""
+    """Whether its experts are as most mixtures have them: gate above up, SiLU or GELU, no biases."""
     if not getattr(module, "is_concatenated", False) or module.is_transposed:
         return False
     plain = module.has_gate and not module.has_bias and not module.has_post_expert_norm
     own = type(module)._apply_gate is not moe._default_apply_gate
-    return plain and not own and type(module.act_fn) in (nn.SiLU, SiLUActivation)
+    return plain and not own and type(module.act_fn) in (nn.SiLU, SiLUActivation, GELUTanh)
 
 
 def gate_of(module: nn.Module, factor: float = 1.0) -> Gate:
     """What its experts compute between their two products."""
     if joined(module):
-        return Gate(factor=factor)
+        gelu = {"alpha": 2 * math.sqrt(2 / math.pi), "cubic": 0.044715} if type(module.act_fn) is GELUTanh else {}
+        return Gate(factor=factor, **gelu)
     return Gate(float(module.limit), float(module.alpha), 1.0, factor)
 
 
@@ -602,6 +607,7 @@ def up(
         gate.limit,
         gate.alpha,
         gate.more,
+        gate.cubic,
         UNIT_OUT=unit_out,
         APART=0 if bias is not None else rows // 2,
         **_constants(part, routing, unit, how),

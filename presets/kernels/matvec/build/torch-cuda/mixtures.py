@@ -102,6 +102,7 @@ def tokendyno_experts_tiles(
     limit,
     alpha,
     more,
+    cubic,
     K: tl.constexpr,
     N: tl.constexpr,
     PER_TOKEN: tl.constexpr,
@@ -173,7 +174,7 @@ def tokendyno_experts_tiles(
         total += constant[None, :]
         if UP:
             gate, up = tl.split(tl.reshape(total, (BT, BN // 2, 2)))
-            result = gated(gate, up, limit, alpha, more)
+            result = gated(gate, up, limit, alpha, more, cubic)
             place = tl.program_id(0) * (BN // 2) + tl.arange(0, BN // 2)
             to = out + pair.to(tl.int64)[:, None] * (N // 2) + place[None, :]
             tl.store(to, result.to(out.dtype.element_ty), mask=(at < end)[:, None] & (place < N // 2)[None, :])
@@ -306,6 +307,7 @@ def forward(
             gate.limit,
             gate.alpha,
             gate.more,
+            gate.cubic,
             K=width,
             N=rows,
             PER_TOKEN=top,
