@@ -25,8 +25,8 @@ from tools.bench.gpu.bench_cli import bench
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
 KINDS = ["mxfp4", "bfloat16", "float16", "float32", "joined", "gelu"]
-"""joined: bfloat16, gate above up, SiLU and no biases, as in most mixtures; gelu: the same with Gemma 4's activation; the
-others are those of gpt-oss."""
+"""joined: bfloat16, gate above up, SiLU and no biases, as in most mixtures; gelu: with Gemma 4's activation; the others
+are those of gpt-oss."""
 SHAPES = [(32, 4, 2880, 2880), (8, 2, 192, 96), (5, 3, 96, 160), (128, 4, 288, 2880), (128, 8, 2048, 768)]
 """Experts, how many a token takes, hidden and inner width: gpt-oss-20b, pocket, odd ones, and Qwen3-30B-A3B."""
 ROUTERS: list[tuple[str, dict[str, Any]]] = [
