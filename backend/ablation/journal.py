@@ -105,7 +105,6 @@ class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="quality
 
     @property
     def gains(self) -> bool:
-        """Whether a gain of the arm counts: what it costs is within the tolerance."""
         return self.finer or counts(self.cost)
 
 
@@ -192,11 +191,9 @@ class Journal:
             self._write(self._file, line)
 
     def of(self, arm: str) -> list[Trial]:
-        """The trials of an arm, by round."""
         return sorted((trial for (name, _), trial in self.trials.items() if name == arm), key=lambda trial: trial.round)
 
     def close(self) -> None:
-        """Let go of the file."""
         if self._file is not None:
             with contextlib.suppress(OSError):  # the rest of a line that could not be written, as was said then
                 self._file.close()

@@ -69,7 +69,6 @@ class AblationDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def results(steps: Sequence[Step], admitted: Admitted, journal: Journal, greedy: bool) -> list[StepResult]:
-    """Each step, from the trials that there are."""
     trials = {step.arm: journal.of(step.arm) for step in steps}
     base = trials[steps[0].arm]
     return [_result(step, steps, admitted, trials, base, journal.costs.get(step.arm), greedy) for step in steps]
@@ -143,7 +142,6 @@ def _peak(trials: Sequence[Trial]) -> int | None:
 
 
 def _pairs(there: Sequence[Trial], here: Sequence[Trial]) -> list[tuple[Trial, Trial]]:
-    """Trials of the same round."""
     by_round = {trial.round: trial for trial in there}
     return [(by_round[trial.round], trial) for trial in here if trial.round in by_round]
 

@@ -47,7 +47,6 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def title(self) -> str:
-        """The same as it is shown."""
         return settings_title(self.settings) if self.settings else titles_text(self.choices)
 
     @property
@@ -110,12 +109,10 @@ class SweepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def title_of(name: str) -> str:
-    """Of a size or an axis."""
     return SIZE_TITLES.get(name) or axis_title(name)
 
 
 def value_title(name: str, value: str) -> str:
-    """Of a size as a number, of a choice as it is called."""
     if name in SIZES:
         return f"{int(value):,}"
     return choice_title(name, value)
@@ -221,7 +218,6 @@ def require_some(points: Sequence[Point], refused: Mapping[str, str]) -> None:
 
 
 def point_results(points: Sequence[Point], refused: Mapping[str, str], journal: Journal) -> list[PointResult]:
-    """Each point, from the trials that there are."""
     return [
         _result(point, refused.get(point.name, ""), journal.of(point.name), journal.costs.get(point.arm))
         for point in points

@@ -92,7 +92,6 @@ class _Figure(NamedTuple):
 
 
 def sweep_view(course: Sweep) -> SweepView:
-    """A sweep as it is now."""
     results = course.results()
     kls = _divergences(course, results)
     over = {name: list(values) for name, values in course.over.items()}

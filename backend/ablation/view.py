@@ -80,7 +80,6 @@ class _Figure(NamedTuple):
 
 
 def worth_view(course: Ablation) -> WorthView:
-    """An ablation as it is now."""
     steps = course.results()
     figures = [
         _Figure(

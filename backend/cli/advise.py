@@ -42,7 +42,6 @@ MOST_SHOWN, MOST_AT_ONCE = 12, 16
 
 
 def advise(options: argparse.Namespace) -> int:
-    """Seek advice until it is found or the budget is spent, and show it."""
     document, ended = advised(options)
     give(options, advice_blocks(document), document)
     return ended.exit_code()
@@ -68,7 +67,6 @@ def advised(options: argparse.Namespace) -> tuple[AdviceDocument, Ended]:
 
 
 def _of_requests(options: argparse.Namespace, question: Question) -> Question:
-    """The same question about many requests, which a file lists."""
     if replace(question.work, seed=0) != PROMPT:
         raise InputError("--requests names prompts and lengths of its own. Leave out the options of a prompt.")
     requests = read_trace(options.requests)
@@ -147,7 +145,6 @@ def _winner(winner: Winner) -> Block:
 
 
 def add_commands(add: Add) -> None:
-    """The command's options."""
     details = (
         "Rules, predicted memory and bounds rule arms out; the rest is tried where a gain is expected, the best are "
         "compared in rounds, quality is read, and the winner is measured once more in fresh workers. * marks arms that "

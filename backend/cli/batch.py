@@ -17,12 +17,10 @@ from tokendyno.backend.units import plural
 
 
 def batch(options: argparse.Namespace) -> int:
-    """Serve the requests with two arms."""
     return perform(options, batch_of(options))
 
 
 def batch_of(options: argparse.Namespace) -> Request:
-    """What `batch` asks for."""
     traffic = read_traffic(options)
     work = workload_of(traffic, options.seed, ignore_eos=not options.stop_at_eos)
     arms = written_arms(options, {"A": options.a, "B": options.b}, work)
@@ -64,7 +62,6 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def add_commands(add: Add) -> None:
-    """The command's options."""
     details = "Decoding is greedy. Arms may also be two settings of one way: batching=continuous,page_size=16."
     sub = add("batch", batch, "serve many requests with two arms (static, continuous batching)", details, json=True)
     sub.add_argument("--a", default="batching=static", metavar="ARM", help=f"arm A: {ARM_HELP} (default: %(default)s)")

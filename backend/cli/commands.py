@@ -43,12 +43,10 @@ MAX_NODES = 64
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Run two arms, in pairs until they decide or as often as was asked for."""
     return perform(options, comparison_of(options))
 
 
 def comparison_of(options: argparse.Namespace) -> Request:
-    """What `compare` asks for."""
     texts = passages_of(options)
     request = pairs_of(options, request_of(options, {"A": options.a, "B": options.b}, options.repeats or MOST_PAIRS))
     reading = texts if texts or not (options.repeats or options.no_quality) else None
@@ -56,7 +54,6 @@ def comparison_of(options: argparse.Namespace) -> Request:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run one arm."""
     return perform(options, *run_of(options))
 
 
@@ -154,7 +151,6 @@ def submitted(bench: Bench, request: Request, fresh: bool = False) -> Run:
 
 
 def add_commands(add: Add) -> None:
-    """The commands and their options."""
     compare_parser = add("compare", compare, "run two arms on one prompt and compare them", json=True)
     compare_parser.add_argument("--a", default="", metavar="ARM", help=f"arm A: {ARM_HELP} {NO_CHOICE}")
     compare_parser.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")

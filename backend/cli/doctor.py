@@ -73,7 +73,6 @@ class Report(NamedTuple):
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Report on this machine."""
     check_writable(options.json)
     report = doctor_report(hardware.detect(), options.bandwidth)
     console = console_of(sys.stdout, options.color)
@@ -154,7 +153,6 @@ def _bandwidth(report: Report) -> str:
 
 
 def _downloads(cached: Sequence[CachedRepository]) -> str:
-    """How many models and kernels the Hub's cache holds, and their bytes."""
     parts = []
     for kind in ("model", "kernel"):
         sizes = [repository.bytes for repository in cached if repository.kind == kind]
@@ -223,7 +221,6 @@ def everything(report: Report) -> list[Block]:
 
 
 def add_commands(add: Add) -> None:
-    """The command and its options."""
     sub = add("doctor", doctor, "show the machine, the versions, and which choices are usable", json=True)
     sub.add_argument(
         "--bandwidth", action="store_true", help="measure the memory bandwidth and keep it for roofline bounds"

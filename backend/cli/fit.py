@@ -58,7 +58,6 @@ class ShardingDocument(msgspec.Struct, frozen=True):
 
 
 def fit(options: argparse.Namespace) -> int:
-    """What fits, or how the model is split."""
     check_writable(options.json)
     check_folder(options.models_dir)
     if options.sharding:
@@ -73,14 +72,12 @@ def fit(options: argparse.Namespace) -> int:
 
 
 def fit_of(options: argparse.Namespace) -> tuple[Fit, Measured | None]:
-    """The table, and the run that measured what fits."""
     device = device_of(hardware.detect(), options.gpu, options.vram)
     table = fit_table.fit(options.model, device, options.context, options.batch, options.models_dir, gpus=options.gpus)
     return table, _measured(table, options.history)
 
 
 def fit_document(table: Fit, run: Measured | None) -> dict[str, Any]:
-    """The JSON document."""
     return table.as_json() | {"answer": answer_view(table), "measured": run}
 
 
@@ -121,7 +118,6 @@ def sharding_blocks(split: Sharding) -> list[Block]:
 
 
 def add_commands(add: Add) -> None:
-    """The command and its options."""
     summary = (
         "the smallest arrangement of a model that fits on a GPU, all quantizations and caches, and roofline bounds"
     )

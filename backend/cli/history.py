@@ -46,7 +46,6 @@ class HistoryDocument(msgspec.Struct, frozen=True):
 
 
 def history(options: argparse.Namespace) -> int:
-    """List runs; show one; pin arms; name, note, delete, and have back."""
     check_writable(options.json)
     action, words = options.action, options.what
     with _opened(options.history or default_file()) as (history, runs):
@@ -106,7 +105,6 @@ def _show(options: argparse.Namespace, history: History, runs: RunLog, run_id: s
 
 
 def _delete(history: History, action: str, words: list[str]) -> None:
-    """Delete runs, or have them back."""
     if not words:
         raise InputError(f"Which runs? Name them by the beginning of their ids: tokendyno history {action} ID ...")
     deleted = action == "undelete"
@@ -187,7 +185,6 @@ def _page_blocks(page: RunList) -> list[Block]:
 
 
 def _head(row: Row) -> Block:
-    """What the history says of one run."""
     lines = [f"Run {row.id}, {_when(row.created)}, {row.status}"]
     lines += [f"Name: {row.name}"] if row.name else []
     return [*lines, *([f"Note: {row.note}"] if row.note else [])]
@@ -230,24 +227,20 @@ def _when(created: float) -> str:
 
 
 def _model(row: Row) -> str:
-    """The model of a run, and what it had to do."""
     return ", ".join(filter(None, [row.label or row.model, row.work]))
 
 
 def _arms(arms: Sequence[ArmText]) -> str:
-    """The arms of a run on a line."""
     return without_controls("; ".join(f"{arm.name}: {arm.text}" for arm in arms))
 
 
 def _remark(row: Row) -> str:
-    """Its name, and what it came to."""
     status = "" if row.status == "done" else f"{row.status}. "
     verdict = f"{status}{row.line or ''}".strip()
     return without_controls(": ".join(filter(None, [row.name, verdict])))
 
 
 def add_commands(add: Add) -> None:
-    """The command and its options."""
     sub = add("history", history, "the runs that are kept: find, show, name, compare and delete them", json=True)
     sub.add_argument(
         "action",

@@ -35,24 +35,20 @@ it has these options."""
 
 
 def add_arm(sub: argparse.ArgumentParser, option: str = "--arm", what: str = "") -> None:
-    """The one arm of a command."""
     sub.add_argument(option, default="", metavar="ARM", help=f"{what}{ARM_HELP} {NO_CHOICE}")
 
 
 def add_all(sub: argparse.ArgumentParser) -> None:
-    """Whether a run is shown whole."""
     sub.add_argument("--all", action="store_true", help="every figure, the whole texts, every row of the ledgers")
 
 
 def add_repeats(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
-    """How often the arms run, and whether what took effect is found out. `hidden`: the help does not list them."""
     repeats = argparse.SUPPRESS if hidden else "run the arms N times in turn (A B A B)"
     sub.add_argument("--repeats", type=int, default=1, metavar="N", help=repeats)
     add_proof(sub, hidden)
 
 
 def add_pairs(sub: argparse.ArgumentParser) -> None:
-    """How many pairs of runs two arms take, and what their tokens cost."""
     sub.add_argument(
         "--repeats",
         type=int,
@@ -88,13 +84,11 @@ def pairs_of(options: argparse.Namespace, request: Request) -> Request:
 
 
 def add_proof(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
-    """Whether what took effect is found out."""
     no_proof = "do not find out what took effect"
     sub.add_argument("--no-proof", action="store_true", help=argparse.SUPPRESS if hidden else no_proof)
 
 
 def add_model(sub: argparse.ArgumentParser) -> None:
-    """The model, and where it is."""
     sub.add_argument(
         "--model",
         default=DEFAULT_MODEL,
@@ -104,7 +98,6 @@ def add_model(sub: argparse.ArgumentParser) -> None:
 
 
 def add_models_dir(sub: argparse.ArgumentParser) -> None:
-    """A further folder of models."""
     sub.add_argument(
         "--models-dir",
         type=typed_path,
@@ -115,7 +108,6 @@ def add_models_dir(sub: argparse.ArgumentParser) -> None:
 
 
 def add_workload(sub: argparse.ArgumentParser) -> None:
-    """The model, the prompt, and how it is continued."""
     add_model(sub)
     prompt = sub.add_argument_group("prompt options")
     prompt.add_argument("--prompt", help="text to continue (default: the first one in presets/prompts.toml)")
@@ -206,18 +198,15 @@ def written_arms(
 def request_of(
     options: argparse.Namespace, arms: Mapping[str, str], repeats: int | None = None, machine: Machine | None = None
 ) -> Request:
-    """The run that a prompt and arms ask for."""
     work = workload(options, repeats)
     proof = not getattr(options, "no_proof", False)  # export and sweeps have no such option
     return Request(options.model, written_arms(options, arms, work, machine), work, proof=proof)
 
 
 def passages_of(options: argparse.Namespace) -> list[QualityText]:
-    """The passages of the texts that --text names."""
     return [passage for path in options.text or [] for passage in passages(path.stem, read_prompt(path, "--text"))]
 
 
 def add_elsewhere(sub: argparse.ArgumentParser) -> None:
-    """GPUs that are not here."""
     sub.add_argument("--gpu", metavar="NAME", help="on a GPU of the catalogue (default: this machine)")
     sub.add_argument("--gpus", type=int, default=1, metavar="N", help="as many of them")

@@ -27,7 +27,6 @@ quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 def _stream() -> TextIO:
-    """Standard error, or nowhere."""
     return io.StringIO() if quiet.get() else sys.stderr
 
 
@@ -47,7 +46,6 @@ def follow(bench: Bench, run: Run) -> bool:
 
 
 def shown_until(run: Callable[[], Run], over: Callable[[], bool]) -> None:
-    """Show progress of a run that nobody can stop."""
     with LiveLine(_stream()) as line:
         while not over():
             time.sleep(0.1)

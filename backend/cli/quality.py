@@ -13,12 +13,10 @@ from tokendyno.backend.quality.texts import shipped_texts
 
 
 def quality(options: argparse.Namespace) -> int:
-    """Read the texts with both arms."""
     return perform(options, quality_of(options))
 
 
 def quality_of(options: argparse.Namespace) -> Request:
-    """What `quality` asks for."""
     if options.only_given and not options.text:
         raise InputError("--only-given leaves out the texts of tokendyno, and none was given. Add --text FILE.")
     texts = [QualityText(path.stem, read_prompt(path, "--text")) for path in options.text or []]
@@ -29,7 +27,6 @@ def quality_of(options: argparse.Namespace) -> Request:
 
 
 def add_commands(add: Add) -> None:
-    """The command's options."""
     summary = "compare what two arms predict on given texts: what a speed-up costs in quality"
     details = "What the figures mean: docs/metrics.md. A GGUF file is read dense: arms that quantize need a folder."
     sub = add("quality", quality, summary, details, json=True)

@@ -29,7 +29,6 @@ JOURNAL = ".jsonl"
 
 
 def report(options: argparse.Namespace) -> int:
-    """Write what was asked for; a table where nothing was."""
     targets = {"--html": options.html, "--csv": options.csv, "--json": options.json, "--code": options.code}
     for option, target in targets.items():
         check_writable(target, option)
@@ -87,7 +86,6 @@ def _report_of_journal(options: argparse.Namespace, journal: Path) -> int:
 
 
 def add_commands(add: Add) -> None:
-    """The command and its options."""
     details = "An arm's script that this machine cannot write is replaced by the line that writes it where it ran."
     sub = add("report", report, "a run that is over as a table, an HTML file, CSV or JSON", details, json=True)
     sub.add_argument(

@@ -33,7 +33,6 @@ PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
 
 
 def sweep(options: argparse.Namespace) -> int:
-    """Run every point once a round, and show each with its interval."""
     check_options(options, options.csv)
     document, ended = swept(options)
     give(options, sweep_blocks(document), document)
@@ -64,7 +63,6 @@ def swept(options: argparse.Namespace) -> tuple[SweepDocument, Ended]:
 
 
 def _over(text: str) -> tuple[str, str]:
-    """Name and values of one --over."""
     name, sign, values = (part.strip() for part in text.partition("="))
     if not (name and sign and values):
         raise InputError(
@@ -77,7 +75,6 @@ def _over(text: str) -> tuple[str, str]:
 
 
 def sweep_blocks(document: SweepDocument) -> list[Block]:
-    """A line for each point."""
     points, over = document.points, document.over
     trials = min((point.trials for point in points if not point.refused), default=0)
     kls = [point.quality.kl_nats if point.quality else None for point in points]
@@ -107,7 +104,6 @@ COSTS = ("kl_nats", "top1_agreement", "perplexity_ratio")
 
 
 def csv_text(document: SweepDocument) -> str:
-    """The points as CSV."""
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow([*document.over, *FIGURES, *COSTS])
@@ -119,7 +115,6 @@ def csv_text(document: SweepDocument) -> str:
 
 
 def add_commands(add: Add) -> None:
-    """The command's options."""
     sub = add("sweep", sweep, "one arm over batch sizes, lengths, requests and choices, with intervals", json=True)
     add_arm(sub, what="the arm: ")
     sub.add_argument(

@@ -60,7 +60,6 @@ def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) ->
 
 
 def add_places(sub: argparse.ArgumentParser) -> None:
-    """Where trials run beside each other."""
     sub.add_argument(
         "--side-by-side", type=int, metavar="N", help="run N trials at once, each on a GPU of its own (default: one)"
     )
@@ -73,7 +72,6 @@ def add_places(sub: argparse.ArgumentParser) -> None:
 
 
 def command_id() -> str:
-    """A new id, which the runs of a command name."""
     return f"{COMMAND}{secrets.token_hex(8)}"
 
 
@@ -128,7 +126,6 @@ class Ended(NamedTuple):
 
 
 def code_of(error: InputError) -> int:
-    """The exit code of what ended trials early."""
     return FAILED if isinstance(error, TrialFailed) and not error.bad_input else BAD_INPUT
 
 
@@ -181,7 +178,6 @@ def watch(bench: Bench, run: Run, what: str) -> None:
 
 
 def trial_task_of(options: argparse.Namespace, bench: Bench) -> TrialTask:
-    """What the tasks of a command have in common."""
     folder = str(Path(options.models_dir).resolve()) if options.models_dir else None
     return TrialTask([], folder, bench.machine().device, hardware.versions())
 

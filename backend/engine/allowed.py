@@ -22,7 +22,6 @@ SPARE_DISK_BYTES = 1 << 30
 
 
 def check_runs(limits: Limits) -> None:
-    """InputError where the mode allows no runs."""
     if not limits.runs:
         raise InputError(NO_RUNS)
 

@@ -121,7 +121,6 @@ class Conductor:
         self._begin_s = time.monotonic()
 
     def perform(self) -> None:
-        """Run all arms, prove them, read texts. Raises Halt when the run ends early."""
         self._runs.expect(self._run.created)
         peak_rates.measure_unknown_gpu(
             self._machine,

@@ -119,7 +119,6 @@ def work_of(request: Request) -> int:
 
 
 def tokens_of_arm(request: Request) -> int:
-    """Tokens of one arm in one repeat."""
     if request.quality is not None:
         return (len(request.quality.texts) + 1) * request.quality.positions
     if request.traffic is None:

@@ -55,7 +55,6 @@ class _CatalogueFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def catalogue() -> tuple[CatalogueEntry, ...]:
-    """All models known by name, the default first. Read once."""
     return read_catalogue(PRESETS / "models.toml")
 
 

@@ -134,7 +134,6 @@ def config_key(config: dict[str, Any]) -> str:
 
 
 def counted_by() -> str:
-    """Major and minor version of the transformers here."""
     return importlib.metadata.version("transformers").rpartition(".")[0]
 
 

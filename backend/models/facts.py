@@ -38,7 +38,6 @@ class Matrix:
 
     @property
     def elements(self) -> int:
-        """Elements in all of them."""
         return self.count * self.rows * self.columns
 
 
@@ -170,10 +169,8 @@ class ModelFacts(TextModel):
 
     @property
     def sliding_layers(self) -> int:
-        """Number of sliding-window layers."""
         return self.layer_kinds.count("sliding")
 
     @property
     def full_layers(self) -> int:
-        """Number of full-attention layers."""
         return self.layer_kinds.count("full")

@@ -41,7 +41,6 @@ class Shape(TextModel):
 
     @property
     def family(self) -> Family:
-        """Its row of the table."""
         return FAMILIES[self.architecture]
 
 
@@ -119,7 +118,6 @@ def read_architecture(fields: Fields) -> str:
 
 
 def nested(fields: Fields) -> list[Fields]:
-    """The configs of a multimodal model's parts."""
     return [part for name in sorted(fields) if name.endswith("_config") and (part := fields.part(name))]
 
 

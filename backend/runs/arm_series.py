@@ -146,7 +146,6 @@ class ArmSeries:
                 self.state = "done"
 
     def take_prediction(self, record: Predicted) -> None:
-        """Fold in what was predicted for this arm."""
         self.predicted_kv, self.predicted_memory = record.kv, record.memory
         self.roofline, self.roofline_note = record.roofline, record.roofline_note
         self.roofline_work, self.reads = record.roofline_work, record.reads
@@ -214,12 +213,10 @@ class ArmSeries:
         return [full - sum(of_these) for full, *of_these in zip(self.kv_full[first:end], *special, strict=True)]
 
     def copy(self) -> "ArmSeries":
-        """A copy that later events leave alone."""
         values = {column.name: _copied(getattr(self, column.name)) for column in dataclasses.fields(self)}
         return ArmSeries(**values)
 
     def completed(self, repeat: int) -> bool:
-        """Whether a repeat ran to its end."""
         return repeat in self.finishes and self.finishes[repeat].reason != "cancelled"
 
     @property

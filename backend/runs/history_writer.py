@@ -106,7 +106,6 @@ class HistoryWriter:
             self._changed.wait_for(lambda: self._flushes_done >= number or self._ended, limit_s)
 
     def close(self) -> None:
-        """Write what is left and end the thread."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()

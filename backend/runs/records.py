@@ -171,7 +171,6 @@ class OfRun:
 
     @property
     def request(self) -> Request:
-        """The run as the user asked for it."""
         return self.created.request
 
     @property
@@ -181,5 +180,4 @@ class OfRun:
 
     @property
     def ended(self) -> bool:
-        """Whether no further record will follow."""
         return self.status not in ("queued", "running")

@@ -46,7 +46,6 @@ class Retention:
 
     @property
     def days(self) -> float:
-        """The age in days; 0 without a limit."""
         return (self.max_age_s or 0.0) / 86_400
 
     def sentence(self, deleted: "Deleted") -> str:

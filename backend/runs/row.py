@@ -48,7 +48,6 @@ class RunRow(NamedTuple):
 
 
 def row_of(created: Created) -> RunRow:
-    """The row of a run."""
     request, workload = created.request, created.request.workload
     kind = "batch" if request.traffic is not None else "quality" if request.quality is not None else "run"
     entries = {axis for arm in request.arms for axis in arm.choices}
@@ -101,7 +100,6 @@ def work_text(created: Created) -> str:
 
 
 def choices_text(choices: Mapping[str, str]) -> str:
-    """The choices of an arm as they are written."""
     return ", ".join(f"{axis}={choice}" for axis, choice in choices.items()) or "defaults"
 
 

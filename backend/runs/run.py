@@ -148,7 +148,6 @@ class Run(OfRun):
         return time.monotonic() - begin_s
 
     def snapshot(self) -> Snapshot:
-        """The whole run at this moment."""
         with self._lock:
             return self._snapshot()
 
@@ -157,15 +156,12 @@ class Run(OfRun):
         return Snapshot(self.created, self.status, self.message, self.repeat, arms)
 
     def summary(self, name: str) -> Summary:
-        """The figures of one arm so far."""
         return self.snapshot().summary(name)
 
     def comparison(self) -> Comparison | None:
-        """Arm A against arm B, over the repeats that both completed; None for a single arm."""
         return self.snapshot().comparison()
 
     def ledger(self, name: str) -> list[Evidence]:
-        """The evidence of one arm: for every axis with a finding, what was requested, planned and found."""
         return self.snapshot().ledger(name)
 
     def past(self, version: int, cursors: Sequence[Sequence[int]], cached: int | None = None) -> Update[Columns]:

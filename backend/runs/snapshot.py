@@ -47,7 +47,6 @@ class Snapshot(OfRun):
         return "VRAM of the worker" if self.created.device == "cuda" else "resident memory of the worker"
 
     def planned(self, name: str) -> ArmPlanned:
-        """An arm after the rules."""
         return {arm.name: arm for arm in self.created.arms}[name]
 
     def requested(self, name: str) -> ArmRequest:

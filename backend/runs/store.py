@@ -37,7 +37,6 @@ class Store:
 
     @property
     def trouble(self) -> str:
-        """What is not being stored at this moment, and what to do; "" while all is well."""
         return self._writer.trouble if self._writer else ""
 
     def add(self, run_id: str, *records: Record) -> None:
@@ -58,7 +57,6 @@ class Store:
             self.flush()
 
     def close(self) -> None:
-        """Write what is left and end the writer thread."""
         if self._writer:
             self._writer.close()
 

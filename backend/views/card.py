@@ -195,7 +195,6 @@ def _reason(run: Snapshot, gained: str, memory: Bytes | None, quality: str) -> s
 
 
 def _cost(run: Snapshot, names: Mapping[str, str], tokens_per_s: Sequence[float | None]) -> str:
-    """What a million tokens cost in either arm, where the price of the machine was given."""
     price, rates = run.request.price_per_hour, [rate for rate in tokens_per_s if rate]
     if not price or len(rates) != len(run.arms):
         return ""
@@ -307,7 +306,6 @@ def _quality_tile(run: Snapshot, gate: Gate | None) -> CardTile:
 
 
 def _ends(head: Headline, comparison: Comparison) -> str:
-    """The interval in words."""
     if head.ends:
         return f"{head.ends} ({comparison.confidence:.0%})"
     return "the pairs differ too much to bound it" if comparison.low is not None else ""

@@ -74,7 +74,6 @@ class CheckDocument(msgspec.Struct, frozen=True):
 
     @property
     def where(self) -> str:
-        """The device, or how many of them."""
         return f"{self.gpus} x {self.device}" if self.gpus > 1 else self.device
 
 

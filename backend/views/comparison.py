@@ -52,7 +52,6 @@ class Headline(NamedTuple):
 
     @property
     def text(self) -> str:
-        """In one line."""
         sentence = f"{self.lead}{'' if self.tail else ':'} {self.figure} {self.tail}".strip()
         return f"{sentence} ({self.ends})" if self.ends else sentence
 

@@ -143,7 +143,6 @@ def _roofline_row(summary: Summary, work: str, note: str, unit: Unit) -> Tile:
 
 
 def interval_tile(summary: Summary, unit: Unit) -> Tile:
-    """The mean time of a step as an interval, both bounds in one unit."""
     title = f"Time per {step_word(unit)}, mean, 95% interval"
     if summary.latency_interval_s is None:
         return tile("interval", title, None, "needs 2 runs")
@@ -153,7 +152,6 @@ def interval_tile(summary: Summary, unit: Unit) -> Tile:
 
 
 def _setup(phases_s: PhaseSeconds) -> Tile:
-    """The phases before the first run, in sum and one by one."""
     known = [phases_s[name] for name in _SETUP if name in phases_s]
     parts = ", ".join(f"{_cold(name)} {joined(phases_s[name])}" for name in _SETUP if phases_s.get(name))
     return tile("cold", "Setup time before the run", in_seconds(sum(known) if known else None), parts)
@@ -265,7 +263,6 @@ class MemoryCheck(NamedTuple):
 
     @property
     def error_percent(self) -> float | None:
-        """(measured - predicted) / predicted, in percent."""
         if not self.predicted or self.measured is None:
             return None
         return 100 * (self.measured - self.predicted) / self.predicted
@@ -283,7 +280,6 @@ class MemoryCheck(NamedTuple):
 
 
 def memory_checks_of(run: Snapshot, name: str) -> list[MemoryCheck]:
-    """Every part of one arm's memory."""
     arm, summary = run.arms[name], run.summary(name)
     counts = arm.finished.counts.memory if arm.finished else Memory()
     weights = arm.loaded.weight_bytes if arm.loaded else None

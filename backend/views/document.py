@@ -239,7 +239,6 @@ def arm_measured(run: Snapshot, name: str) -> dict[str, Any]:
 
 
 def batch_document(run: Run) -> BatchDocument:
-    """The document of a run as it is now."""
     now = run.snapshot()
     traffic = now.request.traffic
     assert traffic is not None
@@ -319,7 +318,6 @@ def _pages(arm: ArmSeries) -> PagesDocument | None:
 
 
 def quality_document(run: Run) -> QualityDocument:
-    """The document of a run as it is now."""
     now = run.snapshot()
     quality, whole = now.request.quality, whole_reading(now)
     assert quality is not None

@@ -214,7 +214,6 @@ class Heads(Generic[H]):
         return (version, head) if time.monotonic() < at_s + FRESH_S else (None, None)
 
     def keep(self, run: Run, version: int, head: H) -> None:
-        """This head was made of a run at this version."""
         with self._lock:
             self._heads[run] = (version, head, time.monotonic())
 

@@ -257,7 +257,6 @@ WORTH_A_WORD_S = 1.0
 
 
 def phase_step(phase: Phase, expected_s: Mapping[PhaseName, float]) -> PhaseStep:
-    """A phase with its title, and what to expect of it."""
     return PhaseStep(
         phase.name,
         PHASE_TITLES[phase.name],
@@ -285,7 +284,6 @@ def wait_text(phase: Phase, expected_s: Mapping[PhaseName, float]) -> str:
 
 
 def start_cost_text(seconds: float) -> str:
-    """What a choice adds to the seconds before a run."""
     if abs(seconds) < WORTH_A_WORD_S:
         return "no longer to start here"
     sign = "+" if seconds > 0 else "\u2212"

@@ -44,7 +44,6 @@ def counts(cost: str) -> bool:
 
 
 def tolerances(run: Snapshot) -> str:
-    """Where each cost ends; "" where none is said."""
     return "" if is_random(run.request.model) or len(run.arms) < 2 else TOLERANCES
 
 
@@ -290,7 +289,6 @@ class QualityGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def gate_document(gate: Gate | None) -> QualityGate | None:
-    """For the JSON document."""
     if gate is None or gate.difference is None:
         return QualityGate(gate.state) if gate else None
     difference, (reference, other) = gate.difference, "BA" if gate.swapped else "AB"

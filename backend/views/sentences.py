@@ -120,7 +120,6 @@ def whole_note(created: Created) -> str:
 
 
 def device_name(machine: dict[str, str]) -> str:
-    """The GPU that was used, else the processor."""
     gpu = next((text for key, text in machine.items() if key[:3] == "gpu" and key[3:].isdecimal()), "")
     cores = f", {machine['cores']} cores" if "cores" in machine else ""
     return gpu.partition(",")[0] or f"{machine.get('cpu', 'an unknown machine')}{cores}"

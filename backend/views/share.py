@@ -62,7 +62,6 @@ class Shared(NamedTuple):
 
     @property
     def description(self) -> str:
-        """What a preview says below the title."""
         arms = " ".join(f"{arm.name}: {arm.label}." for arm in self.arms)
         return f"{self.sentence} {arms} {self.machine}."
 
@@ -144,7 +143,6 @@ def markdown(run: Shared) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text that Markdown shows as it is."""
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
 
 

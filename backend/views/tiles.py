@@ -44,7 +44,6 @@ def joined(seconds: float) -> str:
 
 
 def step_word(unit: Unit) -> str:
-    """What a run's steps are."""
     return "token" if unit == "token" else "forward pass"
 
 
@@ -112,7 +111,6 @@ def _against_prediction(summary: Summary) -> str:
 
 
 def arm_tiles(run: Snapshot, name: str) -> list[Tile]:
-    """The tiles of an arm of any run."""
     arm, traffic = run.arms[name], run.request.traffic
     if traffic is not None:
         return batch_tiles(run.batch_summaries[name], traffic.limits)

@@ -133,7 +133,6 @@ def _basis(comparison: Comparison, measure: str) -> str:
 
 
 def _step_time(unit: Unit) -> str:
-    """What is compared of runs of one prompt."""
     return f"mean time per {step_word(unit)}"
 
 
