@@ -22,6 +22,7 @@ from tokendyno.backend.hosting.limits import LIMITS, Limits
 from tokendyno.backend.hosting.limits import rows as limit_rows
 from tokendyno.backend.models import DEFAULT_MODEL, resolve
 from tokendyno.backend.models.files.hub import CachedRepository, cached_repositories
+from tokendyno.backend.runs.row import gpus_of
 from tokendyno.backend.units import bytes_text, plural
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def screenful(report: Report, console: "Console") -> list[Block]:
 
 def _gpus(machine: dict[str, str]) -> str:
     """Equal GPUs are counted; without one, why none is used."""
-    cards = [value for name, value in machine.items() if name[:3] == "gpu" and name[3:].isdecimal()]
+    cards = gpus_of(machine)
     if not cards:
         return machine.get("gpu") or "none"
     counted = [f"{cards.count(card)} x {card}" if cards.count(card) > 1 else card for card in dict.fromkeys(cards)]

@@ -10,7 +10,7 @@ from tokendyno.backend.optimizations import defaults
 from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.quality import FindReading, gate_of, readings, whole_reading
 from tokendyno.backend.runs.records import Created
-from tokendyno.backend.runs.row import choices_text
+from tokendyno.backend.runs.row import choices_text, gpus_of
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import plural, seconds_text
@@ -67,9 +67,8 @@ def run_blocks(run: Run, everything: bool = False, find: FindReading = no_readin
 
 def title(run: Snapshot) -> list[Line]:
     """The model and the machine; a remark about the model; what each arm was asked for."""
-    created = run.created
-    gpu = next((value for name, value in created.machine.items() if name[:3] == "gpu" and name[3:].isdecimal()), None)
-    lines = [f"{created.model_label} on {gpu or created.machine.get('cpu', 'this machine')}", whole_note(created)]
+    created, (device, *_) = run.created, [*gpus_of(run.created.machine), run.created.machine.get("cpu", "this machine")]
+    lines = [f"{created.model_label} on {device}", whole_note(created)]
     lines += [f"{arm.name}: {choices_text(arm.choices)}" for arm in created.request.arms]
     return [line for line in lines if line]
 

@@ -109,9 +109,14 @@ def arm_titles(text: str) -> str:
     return titles_text({axis: choice for axis, _, choice in parts}) if all(sign for _, sign, _ in parts) else text
 
 
+def gpus_of(machine: Mapping[str, str]) -> list[str]:
+    """What `Machine.describe` says of each GPU."""
+    return [value for name, value in machine.items() if name[:3] == "gpu" and name[3:].isdecimal()]
+
+
 def machine_text(machine: Mapping[str, str]) -> str:
     """The device of a machine, as `Machine.describe` names it: its GPUs, else its CPU. "" if that is not known."""
-    gpus = [value.partition(",")[0] for name, value in machine.items() if name[:3] == "gpu" and name[3:].isdecimal()]
+    gpus = [gpu.partition(",")[0] for gpu in gpus_of(machine)]
     if gpus and machine.get("device") != "cpu":
         return ", ".join(f"{count} x {name}" if count > 1 else name for name, count in Counter(gpus).items())
     cores = machine.get("cores", "")

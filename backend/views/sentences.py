@@ -7,6 +7,7 @@ import msgspec
 
 from tokendyno.backend.messages import Annotation, AnnotationKind, Finished
 from tokendyno.backend.runs.records import Created, Unit
+from tokendyno.backend.runs.row import gpus_of
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import NOISY_CV, Summary
 from tokendyno.backend.runs.texts import TextComparison
@@ -120,9 +121,10 @@ def whole_note(created: Created) -> str:
 
 
 def device_name(machine: dict[str, str]) -> str:
-    gpu = next((text for key, text in machine.items() if key[:3] == "gpu" and key[3:].isdecimal()), "")
+    if gpus := gpus_of(machine):
+        return gpus[0].partition(",")[0]
     cores = f", {machine['cores']} cores" if "cores" in machine else ""
-    return gpu.partition(",")[0] or f"{machine.get('cpu', 'an unknown machine')}{cores}"
+    return f"{machine.get('cpu', 'an unknown machine')}{cores}"
 
 
 def code_words(finished: Finished | None) -> str:
