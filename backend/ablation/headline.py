@@ -16,7 +16,10 @@ def ablation_headline(steps: Sequence[StepResult]) -> str:
     for kind, how in (("alone", " alone"), ("stair", " on top of those before")):
         if changes := [step for step in steps if step.kind == kind and _known(step)]:
             changes.sort(key=lambda step: -step.comparison.ratio if step.comparison else 0.0)
-            parts += [f"{change_title(step.change)}{how} {_speed(step.comparison)}{_but(step)}" for step in changes]
+            for step in changes:
+                worse = step.quality is not None and not step.quality.gains
+                but = ", but it writes worse" if worse else ""
+                parts.append(f"{change_title(step.change)}{how} {_speed(step.comparison)}{but}")
             break
     return f"{'; '.join(parts)}." if parts else ""
 
@@ -62,11 +65,6 @@ def _speed(comparison: Comparison | None) -> str:
     if comparison.low <= 1 <= comparison.high:
         return f"no difference found ({interval}\u00d7)"
     return f"{three(comparison.ratio)}\u00d7 as fast ({interval})"
-
-
-def _but(step: StepResult) -> str:
-    """What keeps a gain from counting."""
-    return ", but it writes worse" if step.quality is not None and not step.quality.gains else ""
 
 
 def _beside(points: Sequence[PointResult]) -> str:

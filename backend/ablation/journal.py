@@ -131,19 +131,6 @@ MAX_HEADING_BYTES = 8 << 20
 MAX_LINE_BYTES = 64 << 20
 """A trial of 16,000 tokens has 0.5 MB."""
 _MUST_BEGIN = "it must begin with what is measured"
-_DECIDED = {
-    "model": "the model",
-    "base": "the choices of the arm",
-    "changes": "what is changed",
-    "kinds": "the kinds of steps",
-    "workload": "prompt, lengths or sampling",
-    "rounds": "the rounds",
-    "positions": "the positions of texts",
-    "owner": "the owner",
-    "traffic": "the requests",
-    "budget_s": "the budget",
-}
-"""Fields of a heading that a command decides, in words."""
 
 _encode = msgspec.json.Encoder().encode
 _decode: Callable[[bytes], Heading | Line] = msgspec.json.Decoder(Heading | Line).decode
@@ -280,7 +267,7 @@ class Journal:
         if not isinstance(first, Heading):
             raise self._foreign()
         decided = (name for name in first.__struct_fields__ if name not in ("device", "machine", "versions"))
-        if differing := [_DECIDED[name] for name in decided if getattr(first, name) != getattr(now, name)]:
+        if differing := [name for name in decided if getattr(first, name) != getattr(now, name)]:
             raise InputError(
                 f"The journal {self._path} belongs to another command, which differs in {' and '.join(differing)}. "
                 "Name another file, or repeat the command with which it began."

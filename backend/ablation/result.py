@@ -89,10 +89,12 @@ def _result(
     same_ids = [trial.ids == base_ids[trial.round] for trial in here if trial.round in base_ids]
     pairs = [] if first else _pairs(there, here)
     equal = not first and admitted.planned[step.arm] == admitted.planned[other.arm]
-    a, b = [Measured(trial.latency_s) for trial, _ in pairs], [Measured(trial.latency_s) for _, trial in pairs]
+    before, after = [there for there, _ in pairs], [here for _, here in pairs]
+    a, b = ([Measured(trial.latency_s) for trial in paired] for paired in (before, after))
     comparison = compare(a, b, equal=equal)
     token_s, ttft = _token_s(here), estimate([trial.ttft_s for trial in here])
-    more_s, interval_s = _more_s(comparison, _token_s([a for a, _ in pairs]))
+    more_s, interval_s = _more_s(comparison, _token_s(before))
+    peak_before, peak_after = _peak(before), _peak(after)
     return StepResult(
         kind=step.kind,
         change=step.change,
@@ -104,7 +106,7 @@ def _result(
         peak_memory_bytes=_peak(here),
         kv_bytes=here[0].kv_bytes if here else None,
         comparison=comparison,
-        memory_more_bytes=_more_bytes([a for a, _ in pairs], [b for _, b in pairs]),
+        memory_more_bytes=None if peak_before is None or peak_after is None else peak_after - peak_before,
         same_text=all(same_ids) if greedy and same_ids else None,
         also_changed={} if first else _also_changed(step, other, admitted),
         doubtful={axis: status for trial in here for axis, status in trial.doubtful.items()},
@@ -130,11 +132,6 @@ def _more_s(comparison: Comparison | None, there: Estimate | None) -> tuple[floa
     if comparison.low is None or comparison.high is None:
         return more_s, None
     return more_s, (there.value / comparison.high - there.value, there.value / comparison.low - there.value)
-
-
-def _more_bytes(there: Sequence[Trial], here: Sequence[Trial]) -> int | None:
-    there_bytes, here_bytes = _peak(there), _peak(here)
-    return None if there_bytes is None or here_bytes is None else here_bytes - there_bytes
 
 
 def _peak(trials: Sequence[Trial]) -> int | None:

@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL_USER
 from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.log import RunLog
-from tokendyno.backend.runs.row import ArmText
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.units import plural
 from tokendyno.backend.views.document import document_of
@@ -176,7 +175,15 @@ def _page_blocks(page: RunList) -> list[Block]:
     if not page.rows:
         return [[f"{plural(page.total, 'run')}, and none on page {page.page + 1:,}."]]
     rows = [
-        [row.id[:8], _when(row.created), _model(row), _arms(row.arms), row.machine, _remark(row)] for row in page.rows
+        [
+            row.id[:8],
+            _when(row.created),
+            ", ".join(filter(None, [row.label or row.model, row.work])),
+            without_controls("; ".join(f"{arm.name}: {arm.text}" for arm in row.arms)),
+            row.machine,
+            _remark(row),
+        ]
+        for row in page.rows
     ]
     first = page.page * page.per_page
     last = first + len(rows)
@@ -220,18 +227,7 @@ def pins_blocks(side_by_side: SideBySide) -> list[Block]:
 
 def _when(created: float) -> str:
     """A moment in this machine's time."""
-    try:
-        return time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
-    except (ValueError, OverflowError, OSError):
-        return "unknown"
-
-
-def _model(row: Row) -> str:
-    return ", ".join(filter(None, [row.label or row.model, row.work]))
-
-
-def _arms(arms: Sequence[ArmText]) -> str:
-    return without_controls("; ".join(f"{arm.name}: {arm.text}" for arm in arms))
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
 
 
 def _remark(row: Row) -> str:

@@ -150,6 +150,7 @@ def add_workload(sub: argparse.ArgumentParser) -> None:
     prompt.add_argument(
         "--reasoning",
         "--reasoning-effort",
+        dest="reasoning_effort",
         default="",
         metavar="EFFORT",
         help=f"with --chat, if the template supports it: {', '.join(EFFORTS)} (gpt-oss), "
@@ -167,21 +168,10 @@ def workload(options: argparse.Namespace, repeats: int | None = None) -> Workloa
         prompt = read_prompt(options.prompt_file)
     if prompt is None:
         prompt = "" if options.prompt_tokens else prompts()[0].text
-    return Workload(
-        prompt=prompt,
-        prompt_tokens=options.prompt_tokens,
-        max_new_tokens=options.max_new_tokens,
-        batch_size=options.batch_size,
-        temperature=options.temperature,
-        seed=options.seed,
-        repeats=options.repeats if repeats is None else repeats,
-        ignore_eos=options.ignore_eos,
-        top_k=options.top_k,
-        top_p=options.top_p,
-        chat=options.chat,
-        reasoning_effort=options.reasoning,
-        system=options.system,
-    )
+    repeats = options.repeats if repeats is None else repeats
+    fields = [field.name for field in dataclasses.fields(Workload) if field.name != "repeats"]
+    given = {name: getattr(options, name) for name in fields} | {"prompt": prompt}
+    return Workload(**given, repeats=repeats)
 
 
 def written_arms(

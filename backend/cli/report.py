@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tokendyno.backend.ablation.courses import ID
 from tokendyno.backend.ablation.kinds import course_of_journal
-from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable, write_json, write_text
+from tokendyno.backend.cli.files import check_folder, check_writable, write_json, write_text
 from tokendyno.backend.cli.options import Add, add_all, add_models_dir
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.run_table import run_blocks
@@ -32,7 +32,6 @@ def report(options: argparse.Namespace) -> int:
     targets = {"--html": options.html, "--csv": options.csv, "--json": options.json, "--code": options.code}
     for option, target in targets.items():
         check_writable(target, option)
-    check_distinct(targets)
     check_folder(options.models_dir)
     journal = _journal(options.run, options.history)
     if journal is not None:
@@ -56,8 +55,7 @@ def _report_of_run(options: argparse.Namespace, run: Run, others: RunLog) -> int
         if not (code := code_file(run.snapshot())):
             raise InputError("No code was generated in this run: no arm of it was compiled by Inductor and proved.")
         write_text(options.code, code, "--code")
-    written = [target for target in (options.html, options.csv, options.json, options.code) if target is not None]
-    if written:
+    if written := [target for target in (options.html, options.csv, options.json, options.code) if target is not None]:
         say(f"Wrote {', '.join(written)}.")
     else:
         show(run_blocks(run, options.all, others.reading), options.color)

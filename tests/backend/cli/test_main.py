@@ -1,7 +1,6 @@
 """The entry: bad input is one sentence and exit code 2, and output goes to any terminal or none."""
 
 import io
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import SHORT, cli, sentence
+from tests.support.command_line import cli, sentence
 from tests.support.machines import CPU
 from tokendyno.backend import hardware
 from tokendyno.backend.cli.help import EXAMPLES
@@ -92,30 +91,6 @@ def test_an_ascii_terminal_gets_every_line(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(hardware, "detect", lambda: replace(CPU, cpu="Prozessor für Bären"))
     assert main(["doctor"]) == 0
     assert b"Prozessor f\\xfcr B\\xe4ren" in raw.getvalue()
-
-
-def test_without_standard_streams_a_run_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("stdin", "stdout", "stderr"):
-        monkeypatch.setattr(sys, name, None)
-    assert main(["run", "--model", "pocket", *SHORT, "--no-history"]) == 0
-    assert sys.stdin.read() == ""
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        stream.close()
-
-
-def test_output_that_cannot_be_written_is_one_sentence() -> None:
-    with open("/dev/full", "w") as full:
-        ran = subprocess.run(
-            [sys.executable, "-m", "tokendyno", "models", "--json", "-"],
-            cwd=ROOT,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-            env={**os.environ, "PYTHONUNBUFFERED": ""},
-        )
-    line = sentence(ran.returncode, "", ran.stderr)
-    assert line.startswith("tokendyno: The output cannot be written (No space left on device). Free some space")
 
 
 def test_a_reader_that_goes_away_is_no_traceback() -> None:
