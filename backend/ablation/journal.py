@@ -25,7 +25,6 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
     rounds, positions  how often each arm runs, and tokens to predict in each text; 0 where the command decides that
                        each time it is called
     budget_s           likewise: seconds that advice may take
-    owner              whose ablation it is, where visitors are told apart
     machine            its GPU, or its CPU with the number of cores
     traffic            the preset that requests are drawn from, with the workload's seed; "": one prompt
     """
@@ -63,10 +62,7 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial"
     """One run of one arm.
 
     latency_s        of each step; of many requests, the TTFT and the time per output token of the middle ones
-    ids              the tokens that it generated
-    doubtful         axes that its ledger does not show as planned, with their status
     gpu, node        UUID of the card, "" on a CPU; the machine, "" for this one
-    useful_tokens_s  of many requests only
     spent_s          what it took, start and proof included
     start_s          of a fresh worker, from its process to its first token
     """

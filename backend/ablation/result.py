@@ -18,7 +18,6 @@ class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One step. What was not measured is null. What it changes, and how certain that is, comes from the same trials:
     those of rounds in which both arms ran.
 
-    against       index of the step that it is compared with, null for the base
     comparison    of the times per token: a ratio above 1 says that this step is faster than that one
     ttft_s, latency_mean_s, peak_memory_bytes, kv_bytes  means over the trials (`estimate`); memory is the largest
     latency_more_s     time per token more than that of the step it is compared with, by `comparison`, with its interval
@@ -26,9 +25,6 @@ class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     equal         whether it has the plan of the step that it is compared with, so that what differs is noise
     same_text     whether it generated the base's tokens; null where text is sampled
     also_changed  axes whose plan differs from that step's although nobody asked for it: axis -> [there, here]
-    doubtful      axes that the ledger of some trial does not show as planned, with their status
-    refused       why it cannot run, "" if it can
-    quality       what it costs against the base, null where that was not asked for
     """
 
     kind: Kind

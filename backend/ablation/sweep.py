@@ -64,8 +64,6 @@ class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ttft_s                   time to first token, likewise; of many requests the middle one's, from its arrival on
     peak_memory_bytes        the largest of all trials
     ..._low, ..._high        95% interval of each, null below two trials; of memory, the smallest of all trials
-    doubtful                 axes that a ledger does not show as planned, with their status
-    refused                  why it cannot run, "" if it can
     quality                  what its choices cost against those of the first point that can run; null for the same
                              choices, and where that was not asked for
     """

@@ -51,7 +51,6 @@ class DoctorDocument(msgspec.Struct, frozen=True):
     """The machine and what it can run: every choice with its verdict for the default model.
 
     bandwidth  measured now or earlier; null: never, or that failed
-    limits     of visitors in each mode, null where there is none
     """
 
     machine: dict[str, str]

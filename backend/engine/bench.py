@@ -73,7 +73,6 @@ QUIET_S = 20.0
 class Bench:
     """What the page and the command line use: check, submit, cancel, wait.
 
-    choose   which kind of executor carries out a plan
     history  None: runs are kept in memory only
     hosts    machines that share each model, this one included
     """

@@ -46,10 +46,7 @@ ENOUGH_POSITIONS = 192
 
 @dataclass(slots=True)
 class Job:
-    """A queued or running run: its facts, the checked plan of each arm, and a cancel flag.
-
-    address    from where it was asked for, "" where that is not counted
-    """
+    """A queued or running run: its facts, the checked plan of each arm, and a cancel flag."""
 
     run: Run
     facts: ModelFacts

@@ -139,7 +139,6 @@ class Expected(msgspec.Struct, frozen=True, tag="expected", tag_field="record"):
 class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="record"):
     """The last record of a run.
 
-    bad_input  the request was invalid; nothing broke
     verdict    what the run came to, in a line; None where that was not asked (`backend/history/history.py` does)
     """
 

@@ -30,9 +30,7 @@ class RunRow(NamedTuple):
 
     kind     run, batch or quality: that of its JSON document
     choices  axes that were set in any arm, and axis=choice of everything that was planned
-    arms     list of `ArmText`, as JSON
     origin   "" for a run of this machine, else imported
-    words    the text that is searched, case-folded
     trial    the ablation or sweep of which it is a trial, or ""
     """
 

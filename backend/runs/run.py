@@ -53,7 +53,6 @@ class Columns(msgspec.Struct, frozen=True):
 class Update(NamedTuple, Generic[C]):
     """A run past a viewer's cursors, all of one moment.
 
-    ended     the run has ended and these columns are its last
     version   changes whenever anything but the columns may have changed
     snapshot  None while the viewer's version is current, or one whose head is cached
     """

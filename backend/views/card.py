@@ -56,7 +56,6 @@ class Card(msgspec.Struct, frozen=True):
     lead, figure, tail  a sentence around its one number
     ratio, low, high    time of A / time of B, of many requests useful tokens/s of B / of A, and its interval; None
                         where there is none
-    cost                what a million tokens cost in either arm, "" without a price
     """
 
     lead: str
@@ -78,10 +77,10 @@ class Card(msgspec.Struct, frozen=True):
     cost: str = ""
 
 
-def card_of(run: Snapshot, gate: Gate | None = None, pair: Pair | None = None) -> Card | None:
-    """The card of two arms; None until both have ended a run. `gate`: what is known of quality, in a run of one prompt;
-    `pair`: the arms, where they were compared already."""
-    pair = pair or pair_of(run)
+def card_of(run: Snapshot, gate: Gate | None = None) -> Card | None:
+    """The card of two arms; None until both have ended a run. `gate`: what is known of quality, in a run of one
+    prompt."""
+    pair = pair_of(run)
     if pair is None or pair.comparison is None or run.status == "interrupted":
         return None
     if not all(arm.completed(0) for arm in run.arms.values()):
@@ -322,8 +321,9 @@ class SlideFigure(msgspec.Struct, frozen=True):
     tail: str
 
 
-def slide_figures(run: Snapshot, card: Card | None, pair: Pair | None) -> dict[str, SlideFigure]:
+def slide_figures(run: Snapshot, card: Card | None) -> dict[str, SlideFigure]:
     """By the key of a chart; of memory and KV cache only where they differ."""
+    pair = pair_of(run)
     if card is None or pair is None:
         name = next(iter(run.arms))
         summary, figures = run.summary(name), dict[str, SlideFigure]()

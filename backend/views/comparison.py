@@ -83,9 +83,7 @@ class Pair:
     """Two arms of a run against each other, as far as they are.
 
     comparison   of their speed, None until both have ended a run
-    names        by letter, for the middle of a sentence
     memory, kv   bytes, None where one is not known, or one text is longer and takes more for that alone
-    differences  by the key of the tile
     """
 
     comparison: Comparison | None

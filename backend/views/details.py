@@ -76,7 +76,7 @@ def details(
 ) -> list[Tile]:
     """Detail rows. `counts` come from the last repeat; GPU rows are omitted on a CPU. Of `several` GPUs they are those
     of the first, as the peak and its prediction are (`predict/memory.py`)."""
-    what = "token" if unit == "token" else "sequence"
+    what, cv = "token" if unit == "token" else "sequence", summary.latency_cv
     energy = of_unit(summary.energy_per_token_j, "J")
     need = f"needs a GPU energy counter and {MIN_ENERGY_S:.0f} s"
     rows = [
@@ -92,7 +92,7 @@ def details(
             "stdev",
             "Standard deviation of step latency",
             in_seconds(summary.latency_stdev_s),
-            _scatter(summary.latency_cv),
+            ", ".join(filter(None, [f"{three(100 * cv)}% of the mean", _noisy(cv)])) if cv is not None else "",
         ),
         interval_tile(summary, unit),
         tile("run_cv", "Variation between runs", in_percent(summary.run_cv), _noisy(summary.run_cv)),
@@ -188,10 +188,6 @@ def _noisy(cv: float | None) -> str:
     return f"noisy: above {100 * NOISY_CV:.0f}%" if cv is not None and cv > NOISY_CV else ""
 
 
-def _scatter(cv: float | None) -> str:
-    return "" if cv is None else ", ".join(filter(None, [f"{three(100 * cv)}% of the mean", _noisy(cv)]))
-
-
 # --- the prompt -------------------------------------------------------------------------------------
 
 
@@ -200,8 +196,6 @@ class PromptPass:
     """The passes up to the first token, whose sampling is in their time too.
 
     tokens        of all rows, padding included
-    passes        how many: more than one where the prompt is read in chunks
-    seconds       of one pass, the mean where there are several
     """
 
     tokens: int

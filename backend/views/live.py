@@ -21,7 +21,7 @@ from tokendyno.backend.runs.records import Status, Unit
 from tokendyno.backend.runs.run import Columns, Run, Update
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.card import Card, SlideFigure, card_of, slide_figures
-from tokendyno.backend.views.comparison import Difference, Pair, pair_of
+from tokendyno.backend.views.comparison import Difference, differences
 from tokendyno.backend.views.details import detail_rows
 from tokendyno.backend.views.ledger import (
     LedgerDigest,
@@ -97,8 +97,6 @@ class ArmOnPage(msgspec.Struct, frozen=True, kw_only=True, rename={"interference
     """What the page shows of an arm of any run, but its series.
 
     state         waiting, working, done, failed or cancelled
-    interference  sentences: what may have disturbed the measurement
-    code          how much generated code of its graphs was kept, in words
     """
 
     name: str
@@ -118,7 +116,6 @@ class ArmHead(ArmOnPage, frozen=True, kw_only=True, rename={"roofline": "floor",
     """An arm that answers one prompt.
 
     pace   how the text grew; empty until the run has ended
-    ranks  memory of the other ranks or devices, where several ran the model, once they are done
     """
 
     predicted: KvCurve | None
@@ -158,7 +155,6 @@ class RunOnPage(msgspec.Struct, frozen=True, kw_only=True):
 class Head(RunOnPage, frozen=True, kw_only=True):
     """A run of one prompt, or of given texts.
 
-    quality  what was read of given texts; None where the arms answered a prompt
     figures  by chart, the one figure that a slide shows beside it
     """
 
@@ -266,31 +262,25 @@ def head_of(run: Snapshot, now_s: float, others: RunLog | None = None) -> Head:
     reads = run.request.quality is not None
     gate = gate_of(run, others.reading if others and run.ended else None)
     arms = [_arm_head(run, name) for name in run.arms]
-    pair = pair_of(run)
-    card = None if reads else card_of(run, gate, pair)
+    card = None if reads else card_of(run, gate)
     return Head(
-        **run_fields(run, now_s, arms, pair, card, gate),
+        **run_fields(run, now_s, arms, card, gate),
         max_new_tokens=run.request.workload.max_new_tokens,
         memory_label=run.memory_label,
         texts=texts_sentence(run.texts() if run.ended else None),
         arms=arms,
         quality=quality_view(run, others.compared(run.created) if others and run.ended and reads else ""),
         crossing=crossing(run),
-        figures=slide_figures(run, card, pair),
+        figures=slide_figures(run, card),
     )
 
 
 def run_fields(
-    run: Snapshot,
-    now_s: float,
-    arms: Sequence[ArmOnPage],
-    pair: Pair | None,
-    card: Card | None,
-    gate: Gate | None = None,
+    run: Snapshot, now_s: float, arms: Sequence[ArmOnPage], card: Card | None, gate: Gate | None = None
 ) -> dict[str, Any]:
     """The fields of a `RunOnPage` that do not depend on its kind."""
     created = run.created
-    verdict = verdict_of(run, gate, pair) if run.ended else VerdictText(unasked=unasked_sentence(run))
+    verdict = verdict_of(run, gate) if run.ended else VerdictText(unasked=unasked_sentence(run))
     return {
         "title": created.model_label,
         "note": whole_note(created),
@@ -300,7 +290,7 @@ def run_fields(
         "quiet": created.device == "cpu",
         "unit": run.unit,
         "verdict": verdict,
-        "differences": pair.differences if pair else {},
+        "differences": differences(run),
         "digest": ledger_digest({arm.name: arm.ledger for arm in arms}),
         "card": card,
         "heading": heading(created.model_label, run.status, verdict.sentence) if run.ended else "",

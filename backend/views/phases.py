@@ -6,7 +6,7 @@ end that the first of them tells.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -41,7 +41,6 @@ _ENDED = {"done": "Done in", "cancelled": "Stopped after", "failed": "Failed aft
 class PhaseStep(msgspec.Struct, frozen=True):
     """One phase of an arm, with its title. `begin_s`: seconds since the run was created.
 
-    wait        what to expect of it, in words
     expected_s  how long it took the last time, for the bar
     """
 
@@ -81,26 +80,19 @@ class PhaseBar(msgspec.Struct, frozen=True):
     rule: str = ""
 
 
-class _ArmPhase(NamedTuple):
-    """A phase of an arm."""
-
-    arm: str
-    phase: Phase
-
-
 def phase_bar(run: Snapshot, now_s: float, gate: Gate | None) -> PhaseBar | None:
     """The bar of a run; None where it ended before it began. `now_s`: seconds since it was created."""
-    phases = [_ArmPhase(name, phase) for name, arm in run.arms.items() for phase in arm.phases.values()]
+    phases = [(name, phase) for name, arm in run.arms.items() for phase in arm.phases.values()]
     if not phases and run.ended:
         return None
-    newest = max(phases, key=lambda of_arm: of_arm.phase.begin_s, default=None)
+    newest = max(phases, key=lambda of_arm: of_arm[1].begin_s, default=None)
     first_s = [phase.begin_s for arm in run.arms.values() for phase in arm.first_phases.values()]
-    begin_s = max(0.0, min([*first_s, *(of_arm.phase.begin_s for of_arm in phases)], default=now_s))
-    ends_s = [of_arm.phase.begin_s + of_arm.phase.seconds for of_arm in phases]
+    begin_s = max(0.0, min([*first_s, *(phase.begin_s for _, phase in phases)], default=now_s))
+    ends_s = [phase.begin_s + phase.seconds for _, phase in phases]
     end_s = max(ends_s) if run.ended else now_s
     current: PartName = "ready"
     if newest is not None and all("run" in arm.first_phases or arm.scores for arm in run.arms.values()):
-        current = _PARTS.get(newest.phase.name, "pairs")
+        current = _PARTS.get(newest[1].name, "pairs")
     spent = _spent_s(run, now_s, end_s)
     expected = _expected_s(run, spent, now_s)
     names = [name for name in spent if spent[name] or name == current or _is_to_come(run, name, gate, expected)]
@@ -216,7 +208,7 @@ def _is_to_come(run: Snapshot, name: PartName, gate: Gate | None, expected: dict
     return name == "ready" or run.request.quality is None
 
 
-def _text(run: Snapshot, name: PartName, state: str, spent_s: float, under_way: _ArmPhase | None) -> str:
+def _text(run: Snapshot, name: PartName, state: str, spent_s: float, under_way: tuple[str, Phase] | None) -> str:
     most, compares = run.request.workload.repeats, len(run.arms) == 2
     word, does = "pair" if compares else "run", "writes" if run.request.traffic is None else "serves"
     if under_way is not None:

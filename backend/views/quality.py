@@ -272,8 +272,6 @@ class QualityGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The gate of a run's document. Everything but `state` is null without a reading.
 
     state      settled, read, random or unread
-    run        id of the run that read the texts
-    reference  the arm that the figures are against
     counts     whether a gain of the other arm counts: its cost is within the tolerance; null with random weights
     """
 

@@ -92,7 +92,6 @@ class Winner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     run               the run that measured it again in fresh workers, "" where its trials are its figure
     gets              what transformers' calls get, in two lines; script: a short program
     serve             the command that serves it, serve_note: why it is not `transformers serve`
-    certificate       proof, interval, quality, machine: a sentence each
     """
 
     label: Label
