@@ -165,12 +165,10 @@ def gate_text(gate: Gate | None) -> GateText:
     """The gate in words, of arm B."""
     if gate is None or gate.state == "settled":
         return GateText()
-    if gate.state == "unread":
-        return GateText(line=NOT_READ)
-    if gate.state == "random":
-        return GateText(line=RANDOM_WEIGHTS)
-    same, line = agreement(gate), _line(gate)
-    match _cost_of_b(gate):
+    if gate.difference is None:
+        return GateText(line=RANDOM_WEIGHTS if gate.state == "random" else NOT_READ)
+    same, line = agreement(gate), _line(gate, gate.difference)
+    match cost_of(gate.difference):
         case "none":
             return GateText("predicts the same, bit for bit", line)
         case "rounding":
@@ -188,7 +186,7 @@ def cost_text(gate: Gate) -> str:
     """What B costs in quality against A, in a few words; "" without a reading, or where random weights cost nothing."""
     if gate.difference is None:
         return ""
-    match _cost_of_b(gate):
+    match cost_of(gate.difference):
         case "none":
             return "bit for bit"
         case "rounding":
@@ -199,15 +197,6 @@ def cost_text(gate: Gate) -> str:
             return "more precise weights"
         case cost:
             return f"{cost} cost"
-
-
-def _cost_of_b(gate: Gate) -> Cost:
-    """The cost of B against A, whichever of them was the reference; the divergence is taken as a distance."""
-    difference = gate.difference
-    assert difference is not None
-    if gate.swapped:
-        difference = msgspec.structs.replace(difference, perplexity_low=1 / difference.perplexity_high)
-    return cost_of(difference)
 
 
 def agreement(gate: Gate) -> str:
@@ -225,14 +214,11 @@ def share_text(share: float) -> str:
     return shown if share == 1 or shown != "100%" else f"{100 * share:.2f}%"
 
 
-def _line(gate: Gate) -> str:
-    difference = gate.difference
-    assert difference is not None
+def _line(gate: Gate, difference: ReadingDifference) -> str:
     figures = f"{nats_text(difference.kl_nats)}, {100 * difference.top1_agreement:.1f}% agreement"
     if gate.random:
         return f"{RANDOM_WEIGHTS}; over {gate.positions:,} positions {figures}"
-    reference, other = "BA" if gate.swapped else "AB"
-    figures += f", perplexity {other} / {reference} {three(difference.perplexity_ratio)}"
+    figures += f", perplexity B / A {three(difference.perplexity_ratio)}"
     return f"Quality over {gate.positions:,} positions: {figures} ({tolerance(cost_of(difference))})"
 
 
@@ -289,14 +275,14 @@ class QualityGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def gate_document(gate: Gate | None) -> QualityGate | None:
     if gate is None or gate.difference is None:
         return QualityGate(gate.state) if gate else None
-    difference, (reference, other) = gate.difference, "BA" if gate.swapped else "AB"
-    gain_counts = None if gate.random else gate.finer == other or counts(cost_of(difference))
+    difference, cost = gate.difference, cost_of(gate.difference)
+    gain_counts = None if gate.random else gate.finer == "B" or counts(cost)
     return QualityGate(
         gate.state,
         gate.run,
-        reference,
+        "A",
         gate.positions,
-        cost_of(difference),
+        cost,
         difference.kl_nats,
         difference.top1_agreement,
         difference.perplexity_ratio,
