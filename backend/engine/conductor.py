@@ -1,6 +1,7 @@
 """Conducts one run: workers ready, models loaded, arms in turn, every event into the log."""
 
 import contextlib
+import dataclasses
 import logging
 import math
 import threading
@@ -299,21 +300,12 @@ class Conductor:
         request, later = self._run.request, self._proves_last
         last = LEAST_PAIRS - 1 if self._decides else request.workload.repeats - 1
         work, traffic = of_arm(request.workload, request.traffic, self._plan(arm))
+        given = dataclasses.asdict(work) | {"ignore_eos": work.ignore_eos or self._job.facts.random}
+        del given["repeats"]  # each is a command
         return Generate(
             plan=self._plan(arm),
-            prompt=work.prompt,
-            prompt_tokens=work.prompt_tokens,
-            max_new_tokens=work.max_new_tokens,
-            batch_size=work.batch_size,
-            temperature=work.temperature,
-            seed=work.seed,
-            ignore_eos=work.ignore_eos or self._job.facts.random,
+            **given,
             warmup=True,
-            top_k=work.top_k,
-            top_p=work.top_p,
-            chat=work.chat,
-            reasoning_effort=work.reasoning_effort,
-            system=work.system,
             prove=request.proof and self._repeat == last and not later,
             keep=request.proof and later,
             traffic=traffic,

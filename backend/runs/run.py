@@ -109,7 +109,7 @@ class Run(OfRun):
                     self.repeat = record.repeat
                     self.arms[name].take(record)
                 case Predicted(arm=name):
-                    self.arms[name].take_prediction(record)
+                    self.arms[name].predicted = record
                 case Expected(arm=name, seconds=seconds, whole=whole):
                     self.arms[name].expected_s, self.arms[name].expected_whole_s = seconds, whole
                 case Ended(at_s=at_s, status=status, message=message, bad_input=bad_input):

@@ -230,8 +230,8 @@ class Snapshot(OfRun):
         measured, predicted = self._kv_bytes(arm)
         kv = doubt("kv", predicted, sum(measured) if measured else None)
         if arm.batch.pages is not None and self.request.traffic is not None and self.request.traffic.exact:
-            kv = doubt("kv", arm.predicted_memory.get("kv"), arm.batch.pages.cache_bytes)
-        return {"weights": doubt("weights", arm.predicted_memory.get("weights"), weights), "kv": kv}
+            kv = doubt("kv", arm.predicted.memory.get("kv"), arm.batch.pages.cache_bytes)
+        return {"weights": doubt("weights", arm.predicted.memory.get("weights"), weights), "kv": kv}
 
 
 def doubt(witness: Witness, predicted: int | None, measured: int | None) -> str:

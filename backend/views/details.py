@@ -37,13 +37,14 @@ def detail_rows(run: Snapshot, name: str) -> list[Tile]:
         return []
     if run.request.traffic is not None:
         return batch_details(run.batch_summaries[name], arm.peak_memory_bytes, run.memory_label)
-    summary, counts, bound = run.summary(name), arm.finishes[max(arm.finishes)].counts, arm.prefill
+    summary, counts, predicted = run.summary(name), arm.finishes[max(arm.finishes)].counts, arm.predicted
+    bound = predicted.prefill
     phases_s = {phase.name: phase.seconds for phase in arm.phases.values()}
     ranks = arm.finished.ranks if arm.finished else []
     return [
         *details(summary, counts, phases_s, run.created.device, run.unit, run.memory_label, bool(ranks)),
         *_load_rows(arm.loaded),
-        _roofline_row(summary, arm.roofline_work, arm.roofline_note, run.unit),
+        _roofline_row(summary, predicted.roofline_work, predicted.roofline_note, run.unit),
         *prompt_pass_rows(prompt_pass(run, name), bound),
         *(
             [tile("ttft_floor", "Roofline bound of the prefill", in_seconds(bound.seconds), bound.work)]
@@ -278,7 +279,7 @@ def memory_checks_of(run: Snapshot, name: str) -> list[MemoryCheck]:
     counts = arm.finished.counts.memory if arm.finished else Memory()
     weights = arm.loaded.weight_bytes if arm.loaded else None
     kv = (summary.kv_predicted_bytes, summary.kv_bytes)
-    return memory_checks(arm.predicted_memory, weights, kv, summary.peak_memory_bytes or 0, run.memory_label, counts)
+    return memory_checks(arm.predicted.memory, weights, kv, summary.peak_memory_bytes or 0, run.memory_label, counts)
 
 
 def memory_checks(

@@ -353,9 +353,9 @@ def _rank_curves(arm: ArmSeries) -> RankCurves | None:
 
 
 def _kv_curve(arm: ArmSeries) -> KvCurve | None:
-    if not arm.predicted_kv:
+    points = arm.predicted.kv
+    if not points:
         return None
-    points = arm.predicted_kv
     parts = ([getattr(p, kind) for p in points] for kind in ("latent", "state", "index"))
     growing = [p.full - p.latent - p.state - p.index for p in points]
     return KvCurve([p.length for p in points], [p.sliding for p in points], growing, *parts)
@@ -363,13 +363,13 @@ def _kv_curve(arm: ArmSeries) -> KvCurve | None:
 
 def _roofline_curve(arm: ArmSeries, unit: Unit, max_steps: int) -> RooflineCurve | None:
     """Over the token's index: token i attends to the prompt and i tokens. All passes of an encoder are alike."""
-    if not arm.roofline or arm.started is None:
+    points = arm.predicted.roofline
+    if not points or arm.started is None:
         return None
     if unit == "forward":
-        return RooflineCurve([0, max(1, max_steps - 1)], [arm.roofline[0].seconds] * 2)
+        return RooflineCurve([0, max(1, max_steps - 1)], [points[0].seconds] * 2)
     prompt = arm.started.prompt_tokens
-    x, seconds = [p.length - prompt for p in arm.roofline], [p.seconds for p in arm.roofline]
-    return RooflineCurve(x, seconds, arm.exchanges)
+    return RooflineCurve([p.length - prompt for p in points], [p.seconds for p in points], arm.predicted.exchanges)
 
 
 # --- the heading ------------------------------------------------------------------------------------

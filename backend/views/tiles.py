@@ -111,11 +111,11 @@ def _against_prediction(summary: Summary) -> str:
 
 
 def arm_tiles(run: Snapshot, name: str) -> list[Tile]:
-    arm, traffic = run.arms[name], run.request.traffic
+    predicted, traffic = run.arms[name].predicted, run.request.traffic
     if traffic is not None:
         return batch_tiles(run.batch_summaries[name], traffic.limits)
     size = run.request.workload.batch_size
-    return tiles(run.summary(name), run.memory_label, size, run.unit, arm.roofline_note, arm.prefill)
+    return tiles(run.summary(name), run.memory_label, size, run.unit, predicted.roofline_note, predicted.prefill)
 
 
 # --- many requests ----------------------------------------------------------------------------------
