@@ -19,7 +19,7 @@ from tokendyno.backend.ablation.trials import Stopped
 from tokendyno.backend.cli.commands import bench_of
 from tokendyno.backend.cli.files import check_writable, give, typed_path
 from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED, CommandFailed
-from tokendyno.backend.cli.options import Add, add_elsewhere, add_workload, passages_of, workload
+from tokendyno.backend.cli.options import Add, add_elsewhere, add_texts, add_workload, passages_of, workload
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.cli.terminal import Block, Column, Line, Styled, Table, Verbatim
@@ -161,13 +161,7 @@ def add_commands(add: Add) -> None:
         metavar="WHAT",
         help="same: no large cost on given texts (default); a number: KL divergence in nats, at most; any",
     )
-    sub.add_argument(
-        "--text",
-        type=typed_path,
-        action="append",
-        metavar="FILE",
-        help="read the quality on this text instead; repeatable",
-    )
+    add_texts(sub, "read the quality on this text instead; repeatable")
     sub.add_argument("--budget", default="10m", metavar="TIME", help="how long it may take (default: 10m)")
     sub.add_argument("--journal", type=typed_path, metavar="FILE", help="keep trials there; the same command goes on")
     sub.add_argument(

@@ -6,7 +6,16 @@ import msgspec
 
 from tokendyno.backend.cli.commands import perform
 from tokendyno.backend.cli.files import typed_path
-from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, add_pairs, pairs_of, written_arms
+from tokendyno.backend.cli.options import (
+    ARM_HELP,
+    Add,
+    add_all,
+    add_model,
+    add_number,
+    add_pairs,
+    pairs_of,
+    written_arms,
+)
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.config import Request, workload_of
 from tokendyno.backend.errors import InputError
@@ -86,18 +95,11 @@ def add_commands(add: Add) -> None:
         metavar="FILE",
         help="JSON Lines instead: max_new_tokens, one of prompt, token_ids or prompt_tokens, and arrival_s",
     )
-    sub.add_argument(
-        "--concurrent",
-        type=int,
-        metavar="N",
-        help="requests that may be in work at once, in both arms (default: the preset's, or 16)",
+    add_number(
+        sub, "--concurrent", None, "requests that may be in work at once, in both arms (default: the preset's, or 16)"
     )
-    sub.add_argument(
-        "--pages",
-        type=int,
-        default=0,
-        metavar="N",
-        help="pages of the KV cache of continuous batching; 0: as many as the longest requests need",
+    add_number(
+        sub, "--pages", 0, "pages of the KV cache of continuous batching; 0: as many as the longest requests need"
     )
     sub.add_argument(
         "--stop-at-eos", action="store_true", help="end a request at EOS; otherwise each generates all its tokens"

@@ -1,9 +1,8 @@
 """`tokendyno doctor`: this machine, the versions, and which choices are usable here, as a screenful or whole."""
 
 import argparse
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,7 +11,7 @@ from tokendyno.backend.arms.usable import usable_choices
 from tokendyno.backend.cli.files import check_writable, give
 from tokendyno.backend.cli.main import FAILED, OK
 from tokendyno.backend.cli.options import Add
-from tokendyno.backend.cli.terminal import Block, Column, Line, Row, Styled, Table, console_of, drawn
+from tokendyno.backend.cli.terminal import Block, Column, Line, Row, Styled, Table
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine, peak_rates
 from tokendyno.backend.hardware.bandwidth import Bandwidth, MeasureFailed, measure, recall, remember
@@ -24,12 +23,6 @@ from tokendyno.backend.models import DEFAULT_MODEL, resolve
 from tokendyno.backend.models.files.hub import CachedRepository, cached_repositories
 from tokendyno.backend.runs.row import gpus_of
 from tokendyno.backend.units import bytes_text, plural
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-SCREENFUL = 24
-"""Lines of a terminal of 80 columns."""
 
 _MAIN = ("tokendyno", "python", "torch", "transformers", "gradio")
 _NAMES = 58
@@ -75,8 +68,7 @@ class Report(NamedTuple):
 def doctor(options: argparse.Namespace) -> int:
     check_writable(options.json)
     report = doctor_report(hardware.detect(), options.bandwidth)
-    console = console_of(sys.stdout, options.color)
-    give(options, everything(report) if options.verbose else screenful(report, console), report.document)
+    give(options, everything(report) if options.verbose else screenful(report), report.document)
     return FAILED if report.bandwidth_problem else OK
 
 
@@ -110,8 +102,8 @@ def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
 # --- a screenful ----------------------------------------------------------------------------------
 
 
-def screenful(report: Report, console: "Console") -> list[Block]:
-    """What fits a screen of this width; of problems as much as there is room for."""
+def screenful(report: Report) -> list[Block]:
+    """What fits a screen of 80 columns, and all problems."""
     document = report.document
     machine, versions = document.machine, document.versions
     rows = [
@@ -128,12 +120,8 @@ def screenful(report: Report, console: "Console") -> list[Block]:
     ]
     if not document.problems:
         return [first, [Styled("No problems found.", "green")], last]
-    table = Table([Column(prose=True)], [[problem] for problem in document.problems], indent=2)
-    problems = drawn([[table]], console).split("\n")
-    room = SCREENFUL - 4 - len(drawn([first, last], console).split("\n"))  # 2 empty lines, the heading, the prompt
-    if len(problems) > max(1, room):
-        problems = [*problems[: max(1, room - 1)], "  ..."]
-    return [first, [Styled("Problems", "bold yellow"), *problems], last]
+    problems = Table([Column(prose=True)], [[problem] for problem in document.problems], indent=2)
+    return [first, [Styled("Problems", "bold yellow"), problems], last]
 
 
 def _gpus(machine: dict[str, str]) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from tokendyno.backend import hardware
 from tokendyno.backend.cli.files import check_folder, check_writable, give
 from tokendyno.backend.cli.main import OK
-from tokendyno.backend.cli.options import Add, add_model
+from tokendyno.backend.cli.options import Add, add_model, add_number
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.stored import add_history
 from tokendyno.backend.cli.terminal import Block, Column, Line, Row, Styled, Table
@@ -126,11 +126,11 @@ def add_commands(add: Add) -> None:
     size = sub.add_mutually_exclusive_group()
     size.add_argument("--gpu", metavar="NAME", help="a GPU of the catalogue, such as RTX-4090 (default: this machine)")
     size.add_argument("--vram", metavar="SIZE", help="the memory of a GPU that is not in the catalogue, such as 24GiB")
-    sub.add_argument(
+    add_number(
+        sub,
         "--context",
-        type=int,
-        metavar="N",
-        help=f"tokens in the KV cache, or the model's maximum if that is less (default: {DEFAULT_CONTEXT:,})",
+        None,
+        f"tokens in the KV cache, or the model's maximum if that is less (default: {DEFAULT_CONTEXT:,})",
     )
     sub.add_argument("--batch", type=int, default=1, metavar="N", help="sequences in one batch")
     sub.add_argument("--gpus", type=int, default=1, metavar="N", help="such GPUs share the model; bytes are of one")

@@ -34,6 +34,18 @@ Add = Callable[..., argparse.ArgumentParser]
 it has these options."""
 
 
+def add_number(sub: argparse._ActionsContainer, option: str, default: int | None, what: str) -> None:
+    sub.add_argument(option, type=int, default=default, metavar="N", help=what)
+
+
+def add_output(sub: argparse.ArgumentParser, option: str, what: str) -> None:
+    sub.add_argument(option, type=os.path.expanduser, metavar="FILE", help=what)
+
+
+def add_texts(sub: argparse.ArgumentParser, what: str) -> None:
+    sub.add_argument("--text", type=typed_path, action="append", metavar="FILE", help=what)
+
+
 def add_arm(sub: argparse.ArgumentParser, option: str = "--arm", what: str = "") -> None:
     sub.add_argument(option, default="", metavar="ARM", help=f"{what}{ARM_HELP} {NO_CHOICE}")
 
@@ -49,11 +61,8 @@ def add_repeats(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
 
 
 def add_pairs(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
-        "--repeats",
-        type=int,
-        metavar="N",
-        help=f"run exactly N pairs (A B A B); default: until they decide, at most {MOST_PAIRS}",
+    add_number(
+        sub, "--repeats", None, f"run exactly N pairs (A B A B); default: until they decide, at most {MOST_PAIRS}"
     )
     sub.add_argument(
         "--seconds",
@@ -112,20 +121,8 @@ def add_workload(sub: argparse.ArgumentParser) -> None:
     prompt = sub.add_argument_group("prompt options")
     prompt.add_argument("--prompt", help="text to continue (default: the first one in presets/prompts.toml)")
     prompt.add_argument("--prompt-file", type=typed_path, metavar="FILE", help="read the prompt from a UTF-8 file")
-    prompt.add_argument(
-        "--prompt-tokens",
-        type=int,
-        default=0,
-        metavar="N",
-        help="cut or repeat the prompt to N tokens; without --prompt a synthetic one",
-    )
-    prompt.add_argument(
-        "--max-new-tokens",
-        type=int,
-        default=256,
-        metavar="N",
-        help="tokens to generate at most, or forward passes of an encoder",
-    )
+    add_number(prompt, "--prompt-tokens", 0, "cut or repeat the prompt to N tokens; without --prompt a synthetic one")
+    add_number(prompt, "--max-new-tokens", 256, "tokens to generate at most, or forward passes of an encoder")
     prompt.add_argument("--batch-size", type=int, default=1, metavar="N", help="copies of the prompt in one batch")
     prompt.add_argument("--seed", type=int, default=0, metavar="N", help="seed for sampling")
     prompt.add_argument("--temperature", type=float, default=0.0, metavar="T", help="sampling temperature; 0 is greedy")

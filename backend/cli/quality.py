@@ -3,8 +3,8 @@
 import argparse
 
 from tokendyno.backend.cli.commands import perform
-from tokendyno.backend.cli.files import read_prompt, typed_path
-from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, written_arms
+from tokendyno.backend.cli.files import read_prompt
+from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, add_texts, written_arms
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.config import Request, reading_of
 from tokendyno.backend.errors import InputError
@@ -33,13 +33,7 @@ def add_commands(add: Add) -> None:
     sub.add_argument("--a", default="", metavar="ARM", help=f"arm A, the reference: {ARM_HELP}")
     sub.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
     add_model(sub)
-    sub.add_argument(
-        "--text",
-        type=typed_path,
-        action="append",
-        metavar="FILE",
-        help="a UTF-8 text of your own, beside those that come with tokendyno; may be given several times",
-    )
+    add_texts(sub, "a UTF-8 text of your own, beside those that come with tokendyno; may be given several times")
     sub.add_argument("--only-given", action="store_true", help="with --text: read no other texts")
     sub.add_argument("--context", type=int, default=16, metavar="N", help="tokens of each text that are its prompt")
     sub.add_argument("--positions", type=int, default=192, metavar="N", help="tokens to predict in each text, at most")

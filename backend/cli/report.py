@@ -1,13 +1,12 @@
 """`tokendyno report`: a run that is over as a table, HTML, CSV or JSON; an ablation or a sweep as HTML."""
 
 import argparse
-import os
 from pathlib import Path
 
 from tokendyno.backend.ablation.courses import ID
 from tokendyno.backend.ablation.kinds import course_of_journal
 from tokendyno.backend.cli.files import check_folder, check_writable, write_json, write_text
-from tokendyno.backend.cli.options import Add, add_all, add_models_dir
+from tokendyno.backend.cli.options import Add, add_all, add_models_dir, add_output
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.stored import WHAT, add_history, find_run, other_runs
@@ -91,21 +90,9 @@ def add_commands(add: Add) -> None:
         metavar="RUN",
         help=f"{WHAT}; with --html also the journal of an ablation, a sweep or advice, or its id on the page",
     )
-    sub.add_argument(
-        "--html",
-        type=os.path.expanduser,
-        metavar="FILE",
-        help="one file that opens offline: charts, figures, ledger, scripts",
-    )
-    sub.add_argument(
-        "--csv",
-        type=os.path.expanduser,
-        metavar="FILE",
-        help="a line for each token of the first run, and each sample of memory",
-    )
-    sub.add_argument(
-        "--code", type=os.path.expanduser, metavar="FILE", help="the code that torch.compile generated for each graph"
-    )
+    add_output(sub, "--html", "one file that opens offline: charts, figures, ledger, scripts")
+    add_output(sub, "--csv", "a line for each token of the first run, and each sample of memory")
+    add_output(sub, "--code", "the code that torch.compile generated for each graph")
     add_all(sub)
     add_history(sub)
     add_models_dir(sub)

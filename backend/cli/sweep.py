@@ -3,7 +3,6 @@
 import argparse
 import csv
 import io
-import os
 from dataclasses import replace
 
 from tokendyno.backend.ablation.headline import sweep_headline
@@ -12,7 +11,7 @@ from tokendyno.backend.ablation.kinds import Sweep
 from tokendyno.backend.ablation.sweep import MAX_POINTS, SIZES, PointResult, SweepDocument, require_readings, traffic_of
 from tokendyno.backend.ablation.sweep_view import sweep_table
 from tokendyno.backend.cli.files import give, write_text
-from tokendyno.backend.cli.options import Add, add_arm, workload
+from tokendyno.backend.cli.options import Add, add_arm, add_output, workload
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
 from tokendyno.backend.cli.trials import (
     Ended,
@@ -132,7 +131,5 @@ def add_commands(add: Add) -> None:
         help=f"draw many requests, as batch does (default where they are swept: {traffic_presets()[0].name})",
     )
     add_trial_options(sub, "point", "each point's choices with those of the first point")
-    sub.add_argument(
-        "--csv", type=os.path.expanduser, metavar="FILE", help="write the points as CSV; - is standard output"
-    )
+    add_output(sub, "--csv", "write the points as CSV; - is standard output")
     sub.set_defaults(prompt_tokens=PROMPT.prompt_tokens)

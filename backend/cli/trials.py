@@ -18,7 +18,7 @@ from tokendyno.backend.arms.bundles import gave_way
 from tokendyno.backend.cli.commands import bench_of
 from tokendyno.backend.cli.files import check_folder, check_writable, typed_path
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
-from tokendyno.backend.cli.options import add_workload, written_arms
+from tokendyno.backend.cli.options import add_number, add_workload, written_arms
 from tokendyno.backend.cli.progress import follow, say
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.config import Workload
@@ -38,13 +38,7 @@ COMMAND = "command-"
 
 def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) -> None:
     """The prompt, rounds and journal. `what` runs once a round; `compared`: what is compared on texts with what."""
-    sub.add_argument(
-        "--rounds",
-        type=int,
-        default=3,
-        metavar="N",
-        help=f"how often each {what} runs; every other round goes backwards",
-    )
+    add_number(sub, "--rounds", 3, f"how often each {what} runs; every other round goes backwards")
     sub.add_argument(
         "--journal",
         type=typed_path,
