@@ -50,7 +50,6 @@ def sweep_headline(points: Sequence[PointResult]) -> str:
 
 
 def change_title(change: str) -> str:
-    """An axis=choice by the titles of both."""
     axis, _, choice = change.partition("=")
     return f"{axis_title(axis)}: {choice_title(axis, choice)}"
 
@@ -74,5 +73,4 @@ def _beside(points: Sequence[PointResult]) -> str:
 
 
 def rate_text(tokens_per_s: float) -> tuple[str, str]:
-    """Tokens a second as (value, unit)."""
     return three(tokens_per_s), "tok/s"

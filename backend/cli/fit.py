@@ -112,7 +112,6 @@ def fit_blocks(table: Fit, everything: bool = False, run: Measured | None = None
 
 
 def sharding_blocks(split: Sharding) -> list[Block]:
-    """How each parameter is split, with a line of sums."""
     headings = [Column(name, right=name not in ("Parameter", "How")) for name in SHARDING_COLUMNS]
     return [[split.heading], [Table(headings, [sharding_cells(row) for row in split.rows])]]
 

@@ -53,7 +53,6 @@ def shown_until(run: Callable[[], Run], over: Callable[[], bool]) -> None:
 
 
 def _line_of(run: Run) -> str:
-    """How far a run is, as standard error shows it."""
     if not sys.stderr.isatty():
         return log_line(run)
     console = console_of(sys.stderr)

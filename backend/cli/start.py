@@ -189,7 +189,6 @@ def _document(rows: list[Row]) -> StartDocument:
 
 
 def _origins(start: Start) -> str:
-    """What had been done before, and where files and compiled graphs came from."""
     files = cache_text(start) and f"files {cache_text(start)}"
     return "; ".join(filter(None, [before_text(start), files, origin(start.compiled)]))
 

@@ -165,7 +165,6 @@ def _carry_out(
 
 
 def watch(bench: Bench, run: Run, what: str) -> None:
-    """Say what a run is, and show its progress until it has ended."""
     say(what)
     follow(bench, run)
 

@@ -144,7 +144,6 @@ class Bench:
 
     @property
     def messages(self) -> list[str]:
-        """What the user should know now: of this machine, of the history, and what is not being kept."""
         return [*self._startup, *self.store.messages, *filter(None, [self.store.trouble])]
 
     @property

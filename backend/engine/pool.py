@@ -79,7 +79,6 @@ class Residue:
 
     @property
     def spent(self) -> bool:
-        """Whether any other run needs a new worker."""
         return self.running is not None or self.attached or self._counts(self.left_bytes)
 
     def _counts(self, left: float) -> bool:

@@ -44,7 +44,6 @@ class Turns:
         self._queues.setdefault(job.owner, deque()).append(job)
 
     def take(self) -> Job | None:
-        """The run whose turn it is; None if none waits."""
         if not self._queues:
             return None
         owner, queue = self._queues.popitem(last=False)
@@ -54,7 +53,6 @@ class Turns:
         return job
 
     def remove(self, run_id: str) -> Job | None:
-        """A run that no longer waits; None if it did not."""
         for owner, queue in self._queues.items():
             for job in queue:
                 if job.id == run_id:

@@ -32,7 +32,6 @@ class Store:
 
     @property
     def messages(self) -> list[str]:
-        """Sentences for the user: what was deleted, and what could not be kept."""
         return self._writer.messages if self._writer else []
 
     @property

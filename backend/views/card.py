@@ -163,7 +163,6 @@ def _card(
 
 
 def _recommendation(run: Snapshot, comparison: Comparison, pair: Pair, gate: Gate | None) -> tuple[Tone, str]:
-    """One of a few recommendations, and its tone."""
     if run.equal_arms:
         return "open", "The arms are equal"
     if not comparison.decided:

@@ -138,7 +138,6 @@ def _load_rows(loaded: Loaded | None) -> list[Tile]:
 
 
 def _roofline_row(summary: Summary, work: str, note: str, unit: Unit) -> Tile:
-    """The least time of the middle step of a run, and what it consists of."""
     work = f"{work} at {note}" if work else note
     return tile("floor", f"Roofline bound per {step_word(unit)}, mid-run", in_seconds(summary.roofline_s), work)
 
@@ -159,7 +158,6 @@ def _setup(phases_s: PhaseSeconds) -> Tile:
 
 
 def _warm_up(counts: RunCounts, phases_s: PhaseSeconds, unit: Unit) -> Tile:
-    """Steps before the first measured one, and where their time went."""
     steps, past = counts.warmup.warmup_steps, counts.warmup.warmup_window_steps
     what = "tokens" if unit == "token" else "passes"
     note = f"{past} of them past the sliding window, after a prompt of its length" if past else ""

@@ -253,7 +253,6 @@ def delta(
 
 
 def pull_fields(run: Run, past: Update[Any], queue: str) -> dict[str, Any]:
-    """The fields that answers of any run have in common."""
     return {"run": run.id, "status": past.status, "ended": past.ended, "version": past.version, "queue": queue}
 
 

@@ -178,7 +178,6 @@ def _left_s(run: Snapshot, arm: ArmSeries, now_s: float) -> Iterator[float]:
 
 
 def _most_s(run: Snapshot, spent_s: float) -> float | None:
-    """How long the pairs can still take, once one is over."""
     request, done = run.request, _pairs(run)
     if not done or not request.until_s:
         return None

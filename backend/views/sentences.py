@@ -39,7 +39,6 @@ def texts_sentence(texts: TextComparison | None) -> str:
 
 
 def diagnoses(summary: Summary, unit: Unit = "token") -> list[str]:
-    """What the figures of an arm reveal, by its usual name."""
     if not summary.launch_bound or summary.gpu_busy_share is None:
         return []
     step = "token" if unit == "token" else "pass"
@@ -50,7 +49,6 @@ def diagnoses(summary: Summary, unit: Unit = "token") -> list[str]:
 
 
 def interference_of(run: Snapshot, name: str) -> list[str]:
-    """Sentences on what may have disturbed the measurement of one arm, over all its repeats."""
     arm = run.arms[name]
     return interference(arm.interference, run.summary(name), sum(end.wall_s for end in arm.finishes.values()), run.unit)
 
@@ -92,7 +90,6 @@ def _interference(text: str, marks: Sequence[tuple[int, Annotation]], measured_s
 
 
 def annotations(marks: Sequence[Annotation]) -> list[AnnotationText]:
-    """The annotations of one arm in token order, each with its duration where that is known."""
     return [
         AnnotationText(mark.kind, mark.token, f"{mark.text} ({joined(mark.seconds)})" if mark.seconds else mark.text)
         for mark in sorted(marks, key=lambda mark: (mark.token, mark.t_s))

@@ -180,7 +180,6 @@ def _by_graph(compiled: Compiled | None, stage: str) -> str:
 
 
 def origin(compiled: Compiled | None) -> str:
-    """Whether what was compiled was compiled anew."""
     if compiled is None:
         return ""
     graphs = plural(len(compiled.graphs), "graph")

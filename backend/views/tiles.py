@@ -132,7 +132,6 @@ WAIT_TEXTS: dict[WaitReason, str] = {
 
 
 def batch_tiles(summary: BatchSummary, limits: Limits) -> list[Tile]:
-    """The tiles of an arm, "n/a" where nothing is known yet."""
     within = "set a limit" if summary.good is None else f"{summary.good} of {summary.requests} within {_limits(limits)}"
     return [
         tile("useful", "Useful tokens", of_unit(summary.useful_tokens_s, "tok/s"), "padding not counted"),
@@ -150,7 +149,6 @@ def batch_tiles(summary: BatchSummary, limits: Limits) -> list[Tile]:
 
 
 def batch_details(summary: BatchSummary, memory_bytes: int | None, memory_label: str) -> list[Tile]:
-    """The rows behind the tiles."""
     wasted_steps = summary.slot_steps - summary.busy_steps
     waste = summary.padding_tokens / summary.positions if summary.positions else None
     held, cache_bytes = summary.held_peak_bytes, summary.cache_bytes

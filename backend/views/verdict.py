@@ -134,7 +134,6 @@ def _basis(comparison: Comparison, unit: Unit | None) -> str:
 
 
 def _of_equal_arms(comparison: Comparison | None, texts: TextComparison | None, unit: Unit) -> VerdictText:
-    """How large the noise is, between arms with the same plan."""
     sentence = "The arms are equal, so any difference is noise"
     if comparison is not None and comparison.low is not None and comparison.high is not None:
         sentence += f": B runs at {range_text(comparison.low, comparison.high)} times A's speed"

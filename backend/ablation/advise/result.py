@@ -79,7 +79,6 @@ class MeasuredArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def over_bound(self) -> str:
-        """Time a token in times of its bound; "" where that is unknown."""
         if not self.bound_s or not self.latency_mean_s:
             return ""
         return f"{three(self.latency_mean_s / self.bound_s)}\u00d7"

@@ -132,7 +132,6 @@ class Fields:
         return value
 
     def text(self, *names: str) -> str | None:
-        """A short printable text; None if it is not given."""
         value = self.raw(*names)
         if value is None:
             return None

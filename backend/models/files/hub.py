@@ -239,12 +239,6 @@ def lacking(repo: str, revision: str) -> str:
     return ""
 
 
-def logged_in() -> bool:
-    import huggingface_hub
-
-    return bool(huggingface_hub.get_token())
-
-
 class CachedRepository(msgspec.Struct, frozen=True):
     """A repository in the Hub's cache: its type ("model" or "kernel"), its id, its bytes on disk."""
 
