@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import fcntl
-import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -124,8 +123,6 @@ class Confirmed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="co
 Line = Trial | Cost | Left | Confirmed
 
 MAX_HEADING_BYTES = 8 << 20
-MAX_LINE_BYTES = 64 << 20
-"""A trial of 16,000 tokens has 0.5 MB."""
 _MUST_BEGIN = "it must begin with what is measured"
 
 _encode = msgspec.json.Encoder().encode
@@ -232,10 +229,7 @@ class Journal:
             return 0
         self._require_same(self._line(first, 1), heading)
         valid_bytes = len(first)
-        for number in itertools.count(2):
-            data = file.readline(MAX_LINE_BYTES)
-            if len(data) == MAX_LINE_BYTES:
-                raise self._foreign()
+        for number, data in enumerate(file, 2):
             if not data.endswith(b"\n"):
                 break
             line = self._line(data, number)

@@ -31,9 +31,6 @@ RETRY_S = 2.0
 END_S = 30.0
 """How long the end of the app waits for what is left to be written."""
 
-NUMBERED_RUNS = 4096
-"""Runs whose next record's number is remembered; the oldest are long over."""
-
 PRUNE_EVERY_S = 3600.0
 
 
@@ -79,8 +76,6 @@ class HistoryWriter:
         with self._changed:
             seq = self._numbers.get(run_id, 0)
             self._numbers[run_id] = seq + len(records)
-            if len(self._numbers) > NUMBERED_RUNS:
-                del self._numbers[next(iter(self._numbers))]
             self._items += [Item(run_id, seq + i, record) for i, record in enumerate(records)]
             self._changed.notify_all()
 
