@@ -23,8 +23,8 @@ from tokendyno.backend.cli.options import Add, add_elsewhere, add_texts, add_wor
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.cli.terminal import Block, Column, Line, Styled, Table, Verbatim
-from tokendyno.backend.cli.trials import Ended, add_places, code_of, command_id, places_of, trial_task_of, watch
-from tokendyno.backend.config import Workload, workload_of
+from tokendyno.backend.cli.trials import PROMPT, Ended, add_places, code_of, command_id, places_of, trial_task_of, watch
+from tokendyno.backend.config import workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import elsewhere
@@ -34,9 +34,6 @@ from tokendyno.backend.traffic import Limits as TrafficLimits
 from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.traffic.trace_file import read_trace
 from tokendyno.backend.units import plural
-
-PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
-"""What arms are tried with unless options say otherwise."""
 
 MOST_SHOWN, MOST_AT_ONCE = 12, 16
 

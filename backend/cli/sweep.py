@@ -14,6 +14,7 @@ from tokendyno.backend.cli.files import give, write_text
 from tokendyno.backend.cli.options import Add, add_arm, add_output, workload
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
 from tokendyno.backend.cli.trials import (
+    PROMPT,
     Ended,
     add_trial_options,
     check_options,
@@ -22,13 +23,9 @@ from tokendyno.backend.cli.trials import (
     trial_arm,
     trial_bench,
 )
-from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.runs.row import choices_text
 from tokendyno.backend.traffic.presets import traffic_preset, traffic_presets
-
-PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
-"""What is swept unless options say otherwise."""
 
 
 def sweep(options: argparse.Namespace) -> int:

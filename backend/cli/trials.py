@@ -30,6 +30,9 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.units import plural
 
+PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
+"""What arms and points are tried with unless options say otherwise."""
+
 MAX_ROUNDS = 50
 
 COMMAND = "command-"

@@ -21,6 +21,7 @@ from tokendyno.backend.views.comparison import (
     Headline,
     Pair,
     capitalized,
+    differences,
     headline,
     less_or_more,
     pair_of,
@@ -92,15 +93,15 @@ def card_of(run: Snapshot, gate: Gate | None = None) -> Card | None:
 
 def _of_prompt(run: Snapshot, pair: Pair, comparison: Comparison, gate: Gate | None) -> Card:
     a, b = (run.summary(name) for name in run.arms)
-    gained, differences, step = "", pair.differences, step_word(run.unit)
+    gained, difference, step = "", differences(run), step_word(run.unit)
     if comparison.outcome in ("a_faster", "b_faster") and a.latency_mean_s and b.latency_mean_s:
         saved_s = a.latency_mean_s - b.latency_mean_s
         gained = f"{'saves' if saved_s > 0 else 'costs'} {joined(abs(saved_s))} a {step}"
     tiles = [
-        _tile(f"Time a {step}", seconds_text, a.latency_mean_s, b.latency_mean_s, differences.get("latency")),
+        _tile(f"Time a {step}", seconds_text, a.latency_mean_s, b.latency_mean_s, difference.get("latency")),
         _quality_tile(run, gate) if run.unit == "token" else None,
-        _tile("First token", seconds_text, a.ttft_s, b.ttft_s, differences.get("ttft")),
-        _tile("Peak memory", bytes_text, a.peak_memory_bytes, b.peak_memory_bytes, differences.get("memory")),
+        _tile("First token", seconds_text, a.ttft_s, b.ttft_s, difference.get("ttft")),
+        _tile("Peak memory", bytes_text, a.peak_memory_bytes, b.peak_memory_bytes, difference.get("memory")),
     ]
     rates = [a.batch_tokens_per_s, b.batch_tokens_per_s] if run.unit == "token" else []
     return _card(run, pair, comparison, gate, gained, tiles, rates)
@@ -112,15 +113,15 @@ def _of_requests(run: Snapshot, pair: Pair, comparison: Comparison) -> Card:
     gate = None
     if format_axes(*(run.planned(name).planned for name in run.arms)):
         gate = Gate("random" if is_random(run.request.model) else "unread")
-    gained, differences, same = "", pair.differences, run.same_tokens()
+    gained, difference, same = "", differences(run), run.same_tokens()
     if comparison.outcome in ("a_faster", "b_faster") and a.useful_tokens_s and b.useful_tokens_s:
         more = b.useful_tokens_s - a.useful_tokens_s
         gained = f"serves {three(abs(more))} {USEFUL} {'more' if more > 0 else 'fewer'}"
     peak_a, peak_b = (arm.peak_memory_bytes for arm in run.arms.values())
     tiles = [
-        _tile("Useful tokens", _in("tok/s"), a.useful_tokens_s, b.useful_tokens_s, differences.get("useful")),
-        _tile("Goodput", _in("req/s"), a.goodput_s, b.goodput_s, differences.get("goodput")),
-        _tile("First token, median", seconds_text, a.ttft.median_s, b.ttft.median_s, differences.get("ttft")),
+        _tile("Useful tokens", _in("tok/s"), a.useful_tokens_s, b.useful_tokens_s, difference.get("useful")),
+        _tile("Goodput", _in("req/s"), a.goodput_s, b.goodput_s, difference.get("goodput")),
+        _tile("First token, median", seconds_text, a.ttft.median_s, b.ttft.median_s, difference.get("ttft")),
         _tile("Peak memory", bytes_text, peak_a, peak_b, None),
         CardTile("Same tokens", "n/a" if same is None else f"{same} of {compared(run)}", "", "requests", ""),
     ]

@@ -90,7 +90,6 @@ class Pair:
     names: Mapping[str, str]
     memory: Bytes | None
     kv: Bytes | None
-    differences: Mapping[str, Difference]
 
 
 def pair_of(run: Snapshot) -> Pair | None:
@@ -103,7 +102,7 @@ def pair_of(run: Snapshot) -> Pair | None:
         kv = bytes_of(_kv_sizes(a, b), SAME_BYTES)
     else:
         memory, kv = bytes_of([arm.peak_memory_bytes for arm in run.arms.values()], memory_noise(run)), None
-    return Pair(run.comparison(), arm_names(run), memory, kv, differences(run))
+    return Pair(run.comparison(), arm_names(run), memory, kv)
 
 
 def _kv_sizes(a: Summary, b: Summary) -> tuple[int | None, int | None]:

@@ -4,7 +4,6 @@ Names on the wire are the keys that the panel's JavaScript reads; `rename` keeps
 """
 
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
@@ -201,17 +200,14 @@ class Heads(Generic[H]):
 
     def __init__(self) -> None:
         self._heads: WeakKeyDictionary[Run, tuple[int, H, float]] = WeakKeyDictionary()
-        self._lock = threading.Lock()
 
     def get(self, run: Run) -> tuple[int | None, H | None]:
         """The version and the head of a run; None if there is none, or it is too old."""
-        with self._lock:
-            version, head, at_s = self._heads.get(run, (None, None, 0.0))
+        version, head, at_s = self._heads.get(run, (None, None, 0.0))
         return (version, head) if time.monotonic() < at_s + FRESH_S else (None, None)
 
     def keep(self, run: Run, version: int, head: H) -> None:
-        with self._lock:
-            self._heads[run] = (version, head, time.monotonic())
+        self._heads[run] = (version, head, time.monotonic())
 
 
 def pulled(
