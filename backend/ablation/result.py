@@ -1,6 +1,6 @@
 """What each step of an ablation is worth, as one document (kind "ablation", schema 3)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -66,53 +66,45 @@ class AblationDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def results(steps: Sequence[Step], admitted: Admitted, journal: Journal, greedy: bool) -> list[StepResult]:
     trials = {step.arm: journal.of(step.arm) for step in steps}
-    base = trials[steps[0].arm]
-    return [_result(step, steps, admitted, trials, base, journal.costs.get(step.arm), greedy) for step in steps]
-
-
-def _result(
-    step: Step,
-    steps: Sequence[Step],
-    admitted: Admitted,
-    trials: Mapping[str, Sequence[Trial]],
-    base: Sequence[Trial],
-    quality: Cost | None,
-    greedy: bool,
-) -> StepResult:
-    first, other = step.kind == "base", steps[step.against]
-    here, there = trials[step.arm], trials[other.arm]
-    base_ids = {trial.round: trial.ids for trial in base}
-    same_ids = [trial.ids == base_ids[trial.round] for trial in here if trial.round in base_ids]
-    pairs = [] if first else _pairs(there, here)
-    equal = not first and admitted.planned[step.arm] == admitted.planned[other.arm]
-    before, after = [there for there, _ in pairs], [here for _, here in pairs]
-    a, b = ([Measured(trial.latency_s) for trial in paired] for paired in (before, after))
-    comparison = compare(a, b, equal=equal)
-    token_s, ttft = _token_s(here), estimate([trial.ttft_s for trial in here])
-    more_s, interval_s = _more_s(comparison, _token_s(before))
-    peak_before, peak_after = _peak(before), _peak(after)
-    return StepResult(
-        kind=step.kind,
-        change=step.change,
-        choices=step.choices,
-        against=None if first else step.against,
-        trials=len(here),
-        latency_mean_s=token_s.value if token_s else None,
-        ttft_s=ttft.value if ttft else None,
-        peak_memory_bytes=_peak(here),
-        kv_bytes=here[0].kv_bytes if here else None,
-        comparison=comparison,
-        memory_more_bytes=None if peak_before is None or peak_after is None else peak_after - peak_before,
-        same_text=all(same_ids) if greedy and same_ids else None,
-        also_changed={} if first else _also_changed(step, other, admitted),
-        doubtful={axis: status for trial in here for axis, status in trial.doubtful.items()},
-        refused=admitted.refused.get(step.arm, ""),
-        quality=quality,
-        latency_more_s=more_s,
-        latency_interval_s=interval_s,
-        memory_interval_bytes=memory_interval([(a.peak_memory_bytes, b.peak_memory_bytes) for a, b in pairs]),
-        equal=equal,
-    )
+    base_ids = {trial.round: trial.ids for trial in trials[steps[0].arm]}
+    found = []
+    for step in steps:
+        first, other = step.kind == "base", steps[step.against]
+        here, there = trials[step.arm], trials[other.arm]
+        same_ids = [trial.ids == base_ids[trial.round] for trial in here if trial.round in base_ids]
+        pairs = [] if first else _pairs(there, here)
+        equal = not first and admitted.planned[step.arm] == admitted.planned[other.arm]
+        before, after = [there for there, _ in pairs], [here for _, here in pairs]
+        a, b = ([Measured(trial.latency_s) for trial in paired] for paired in (before, after))
+        comparison = compare(a, b, equal=equal)
+        token_s, ttft = _token_s(here), estimate([trial.ttft_s for trial in here])
+        more_s, interval_s = _more_s(comparison, _token_s(before))
+        peak_before, peak_after = _peak(before), _peak(after)
+        found.append(
+            StepResult(
+                kind=step.kind,
+                change=step.change,
+                choices=step.choices,
+                against=None if first else step.against,
+                trials=len(here),
+                latency_mean_s=token_s.value if token_s else None,
+                ttft_s=ttft.value if ttft else None,
+                peak_memory_bytes=_peak(here),
+                kv_bytes=here[0].kv_bytes if here else None,
+                comparison=comparison,
+                memory_more_bytes=None if peak_before is None or peak_after is None else peak_after - peak_before,
+                same_text=all(same_ids) if greedy and same_ids else None,
+                also_changed={} if first else _also_changed(step, other, admitted),
+                doubtful={axis: status for trial in here for axis, status in trial.doubtful.items()},
+                refused=admitted.refused.get(step.arm, ""),
+                quality=journal.costs.get(step.arm),
+                latency_more_s=more_s,
+                latency_interval_s=interval_s,
+                memory_interval_bytes=memory_interval([(a.peak_memory_bytes, b.peak_memory_bytes) for a, b in pairs]),
+                equal=equal,
+            )
+        )
+    return found
 
 
 def _token_s(trials: Sequence[Trial]) -> Estimate | None:
