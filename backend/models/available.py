@@ -19,7 +19,9 @@ def check_loadable(facts: ModelFacts) -> None:
     if facts.source.kind in ("embedded", "folder"):
         _check_folder(path)
     elif facts.source.kind == "gguf":
-        read_gguf(path)
+        missing_bytes = read_gguf(path).missing_bytes
+        if missing_bytes:
+            raise InputError(f"{path} is truncated: {missing_bytes:,} bytes are missing. Download or copy it again.")
 
 
 def obstacle(facts: ModelFacts, offline: bool) -> str:

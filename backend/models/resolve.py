@@ -143,8 +143,9 @@ def _with_template(facts: ModelFacts, path: Path | None) -> ModelFacts:
 
 
 def _gguf(ref: str, path: Path) -> ModelFacts:
+    file = read_gguf(path)
     return replace(
-        _facts(ref, read_gguf(path), str(path), ModelSource("gguf", path=str(path.resolve())), label=path.name),
+        _facts(ref, file.config, str(path), ModelSource("gguf", path=str(path.resolve())), label=path.name),
         note="GGUF weights are dequantized on loading, so the model needs as much memory as a dense one.",
     )
 

@@ -5,6 +5,7 @@ A safetensors file is the length of its header in 8 bytes (little endian), a JSO
 """
 
 import json
+import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -59,6 +60,7 @@ class Weights:
     """
 
     tensor_bytes: int
+    elements: int
     dtype: str | None
 
 
@@ -153,7 +155,7 @@ def read_weights(folder: Path) -> Weights | None:
         return None
     if not headers:
         return None
-    return Weights(sum(header.tensor_bytes for header in headers), headers[0].dtype)
+    return Weights(sum(h.tensor_bytes for h in headers), sum(h.elements for h in headers), headers[0].dtype)
 
 
 def check_weights(folder: Path) -> None:
@@ -167,7 +169,7 @@ def check_weights(folder: Path) -> None:
             f"The folder {folder} has no weights (no {SINGLE}). Add them, or run its architecture "
             f"with random weights: random:{folder}."
         )
-    if not sum(read_header(file).tensor_bytes for file in files):
+    if not sum(read_header(file).elements for file in files):
         raise InputError(f"{files[0]} holds no weights at all. Download or copy the folder again.")
 
 
@@ -225,6 +227,7 @@ Extent = Annotated[int, msgspec.Meta(ge=0, le=1 << 48)]
 
 class _Tensor(msgspec.Struct):
     dtype: str
+    shape: Annotated[list[Extent], msgspec.Meta(max_length=16)]
     data_offsets: tuple[Extent, Extent]
 
 
@@ -247,7 +250,7 @@ def read_header(path: Path) -> Weights:
     if size != expected:
         raise _broken(path, f"it has {size:,} bytes, and {expected:,} by its header")
     dtype = next((TORCH_NAMES[tensor.dtype] for tensor in tensors if tensor.dtype in TORCH_NAMES), None)
-    return Weights(size - 8 - length, dtype)
+    return Weights(size - 8 - length, sum(math.prod(tensor.shape) for tensor in tensors), dtype)
 
 
 def _broken(path: Path, reason: str) -> InputError:

@@ -5,7 +5,9 @@ vocabulary of 49,152 and trusts any array length. This one skips over arrays (80
 the file.
 """
 
+import math
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -41,6 +43,14 @@ KEYS = {
 
 SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 STRING, ARRAY = 8, 9
+
+
+@dataclass(frozen=True, slots=True)
+class GgufFile:
+    """A file's metadata. `config`: as in the model's config.json; `missing_bytes`: of its tensors, if truncated."""
+
+    config: dict[str, Any]
+    missing_bytes: int
 
 
 class _Reader:
@@ -84,8 +94,8 @@ class _Reader:
             raise EOFError
 
 
-def read_gguf(path: Path) -> dict[str, Any]:
-    """The metadata of a GGUF file as in the model's config.json. InputError if it cannot be read or is none."""
+def read_gguf(path: Path) -> GgufFile:
+    """The metadata of one GGUF file. InputError if it cannot be read or is not a valid one."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -100,7 +110,7 @@ def read_gguf(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is a damaged or truncated GGUF file. Download or copy it again.") from None
 
 
-def _read(reader: _Reader, path: Path) -> dict[str, Any]:
+def _read(reader: _Reader, path: Path) -> GgufFile:
     version, tensors, pairs = reader.scalar(4), reader.scalar(10), reader.scalar(10)
     if version not in (2, 3):
         raise InputError(f"{path} is GGUF version {version}; only versions 2 and 3 are supported. Convert it again.")
@@ -108,14 +118,35 @@ def _read(reader: _Reader, path: Path) -> dict[str, Any]:
     for _ in range(pairs):
         key = reader.text()
         values[key] = reader.value(reader.scalar(4))
-    names = set[str]()
+    sizes = dict[str, tuple[int, ...]]()
+    last = 0
     for _ in range(tensors):
-        names.add(reader.text())
-        reader.skip(8 * reader.scalar(4) + 12)  # its dimensions, its type and offset
-    return _config(values, names, path)
+        name = reader.text()
+        sizes[name] = tuple(reader.scalar(10) for _ in range(reader.scalar(4)))  # its dimensions
+        kind, offset = reader.scalar(4), reader.scalar(10)
+        last = max(last, offset + _tensor_bytes(kind, sizes[name]))
+    align = values.get("general.alignment", 32)
+    if not isinstance(align, int) or not 1 <= align <= 1 << 20:
+        raise ValueError("alignment")
+    start = -(-reader.file.tell() // align) * align
+    config = _config(values, sizes, path)
+    return GgufFile(config, max(0, start + last - reader.size))
 
 
-def _config(values: dict[str, Any], tensors: set[str], path: Path) -> dict[str, Any]:
+def _tensor_bytes(kind: int, extents: tuple[int, ...]) -> int:
+    """Bytes of a tensor; 0 for a block type that is not in the table, which makes the size check weaker."""
+    per_block, block_bytes = BLOCKS.get(kind, (1, 0))
+    return math.prod(extents) // per_block * block_bytes
+
+
+BLOCKS = {  # GGML type -> elements and bytes per block; from GGML_QUANT_SIZES of gguf 0.19
+    0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34),
+    10: (256, 84), 11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210), 20: (32, 18),
+    23: (256, 136), 30: (1, 2), 39: (32, 17),
+}  # fmt: skip
+
+
+def _config(values: dict[str, Any], tensors: dict[str, tuple[int, ...]], path: Path) -> dict[str, Any]:
     """The metadata under the names that config.json uses."""
     name = values.get("general.architecture")
     if name not in ARCHITECTURES:

@@ -291,7 +291,7 @@ def test_a_hostile_header_costs_a_second_and_one_sentence(name: str, folder: Pat
     header = HOSTILE_HEADERS[name]
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
     began = time.process_time()
-    with pytest.raises(InputError, match=r"not a complete safetensors file|holds no weights at all"):
+    with pytest.raises(InputError, match="not a complete safetensors file"):
         check_loadable(resolve(str(folder)))
     assert time.process_time() - began < 1
 

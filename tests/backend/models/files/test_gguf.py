@@ -70,6 +70,14 @@ def test_an_output_matrix_of_its_own_means_that_nothing_is_tied(tmp_path: Path) 
     assert not resolve(str(tmp_path / "a.gguf")).tied
 
 
+def test_a_file_cut_off_in_its_tensors_gives_facts_but_cannot_be_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "a.gguf"
+    path.write_bytes(gguf(LLAMA)[:-8])
+    facts = resolve(str(path))
+    with pytest.raises(InputError, match="8 bytes are missing"):
+        check_loadable(facts)
+
+
 @pytest.mark.parametrize("size", [0, 3, 4, 10, 24, 40, 200, 600])
 def test_a_file_cut_off_in_its_header_is_refused(tmp_path: Path, size: int) -> None:
     path = tmp_path / "a.gguf"
@@ -103,6 +111,7 @@ def test_a_file_that_promises_too_much_is_refused_at_once(tmp_path: Path, bomb: 
         ({"general.architecture": "mamba"}, "architecture 'mamba'"),
         ({"general.architecture": 7}, "architecture 7"),
         ({"llama.block_count": 0}, "num_hidden_layers"),
+        ({"general.alignment": 0}, "damaged or truncated GGUF file"),
     ],
 )
 def test_metadata_that_make_no_sense_are_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
@@ -117,3 +126,11 @@ def test_counts_beyond_reason_are_refused(tmp_path: Path) -> None:
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 1 << 60, 1 << 60) + bytes(64))
     with pytest.raises(InputError, match="GGUF"):
         resolve(str(path))
+
+
+def test_the_block_sizes_are_those_of_the_gguf_package() -> None:
+    constants = pytest.importorskip("gguf.constants")
+    from tokendyno.backend.models.files.gguf import BLOCKS
+
+    real = {int(kind): size for kind, size in constants.GGML_QUANT_SIZES.items()}
+    assert {kind: real[kind] for kind in BLOCKS} == BLOCKS
