@@ -83,7 +83,11 @@ def other_runs(history: Path) -> Iterator[RunLog]:
 
 
 def _stored(run_id: str, history: Path) -> list[Record]:
-    if not os.path.exists(history):
+    try:
+        history.stat()
+    except FileNotFoundError:
         return []
+    except OSError:
+        pass  # the store says why
     with contextlib.closing(Store(history)) as store:
         return store.read(run_id)

@@ -95,14 +95,17 @@ class RunLog:
                     self.append(created.id, Expected(arm.name, seconds, whole))
 
     def reading(self, compared: Created) -> PairReading | None:
-        """The newest complete run of the same owner that read texts with the arms of this one; else None."""
+        """The newest complete run of the same owner that read texts with the arms of this one, or, where there is none,
+        with its arms swapped; else None."""
         with suppress(InputError):
-            for created in self._store.recent(compared.request.model, MAX_SEARCHED):
-                if same_pair(created, compared):
-                    run = self.get(created.id)
-                    whole = whole_reading(run.snapshot()) if run is not None and run.status == "done" else None
-                    if whole is not None and whole.difference is not None:
-                        return PairReading(created, whole)
+            recent = self._store.recent(compared.request.model, MAX_SEARCHED)
+            for swapped in (False, True):
+                for created in recent:
+                    if same_pair(created, compared, swapped):
+                        run = self.get(created.id)
+                        whole = whole_reading(run.snapshot()) if run is not None and run.status == "done" else None
+                        if whole is not None and whole.difference is not None:
+                            return PairReading(created, whole, swapped)
         return None
 
     def compared(self, reading: Created) -> str:

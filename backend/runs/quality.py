@@ -132,6 +132,7 @@ class Gate(msgspec.Struct, frozen=True):
 
     state       settled: nothing is to be measured; read: `difference` was measured; random: it was not, and the weights
                 are random, so that nothing could be; unread: nobody has measured it
+    swapped     the reading had B as its reference: `difference` is of A against B
     random      whether the weights are random
     finer       the arm with the finer weights, whose different predictions are no cost; "" for neither
     own         the texts are the user's own
@@ -141,20 +142,22 @@ class Gate(msgspec.Struct, frozen=True):
     run: str = ""
     positions: int = 0
     difference: ReadingDifference | None = None
+    swapped: bool = False
     random: bool = False
     finer: str = ""
     own: bool = False
 
 
 class PairReading(NamedTuple):
-    """A reading by the arms of a run, all its texts together."""
+    """A reading by the arms of a run, all its texts together. `swapped`: it had B as its reference."""
 
     created: Created
     whole: TextReading | None
+    swapped: bool
 
 
 FindReading = Callable[[Created], PairReading | None]
-"""The newest complete reading by the arms of a run."""
+"""The newest complete reading by the arms of a run; by its arms swapped where there is no other."""
 
 
 def gate_of(run: Snapshot, find: FindReading | None) -> Gate | None:
@@ -167,14 +170,16 @@ def gate_of(run: Snapshot, find: FindReading | None) -> Gate | None:
     if a == b or (same_text and not format_axes(a, b)):
         return Gate("settled")
     random = is_random(run.request.model)
-    reading = PairReading(run.created, whole_reading(run))
+    reading = PairReading(run.created, whole_reading(run), False)
     if reading.whole is None and find is not None:
         reading = find(run.created) or reading
     whole = reading.whole
     if whole is None or whole.difference is None:
         return Gate("random" if random else "unread", random=random)
     own = bool(reading.created.request.reading)
-    return Gate("read", reading.created.id, whole.positions, whole.difference, random, finer_arm(run), own)
+    return Gate(
+        "read", reading.created.id, whole.positions, whole.difference, reading.swapped, random, finer_arm(run), own
+    )
 
 
 def finer_arm(run: Snapshot) -> str:
@@ -202,7 +207,7 @@ def comparable(run: OfRun) -> bool:
     return run.unit == "token" and len(request.arms) == 2 and request.traffic is None and request.quality is None
 
 
-def same_pair(reading: Created, run: Created) -> bool:
+def same_pair(reading: Created, run: Created, swapped: bool = False) -> bool:
     """Whether `reading` is of the texts and by the arms of `run`: by the same plans, here, with the same versions."""
     quality = given_texts(reading.request)
     if quality is None or reading.owner != run.owner or len(reading.arms) != 2 or len(run.arms) != 2:
@@ -211,4 +216,4 @@ def same_pair(reading: Created, run: Created) -> bool:
         return False
     reading_plans = [arm.waits.plan for arm in reading.arms]
     plans = [arm.waits.plan for arm in run.arms]
-    return all(reading_plans) and reading_plans == plans
+    return all(reading_plans) and reading_plans == (plans[::-1] if swapped else plans)

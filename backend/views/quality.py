@@ -165,10 +165,12 @@ def gate_text(gate: Gate | None) -> GateText:
     """The gate in words, of arm B."""
     if gate is None or gate.state == "settled":
         return GateText()
-    if gate.difference is None:
-        return GateText(line=RANDOM_WEIGHTS if gate.state == "random" else NOT_READ)
-    same, line = agreement(gate), _line(gate, gate.difference)
-    match cost_of(gate.difference):
+    if gate.state == "unread":
+        return GateText(line=NOT_READ)
+    if gate.state == "random":
+        return GateText(line=RANDOM_WEIGHTS)
+    same, line = agreement(gate), _line(gate)
+    match _cost_of_b(gate):
         case "none":
             return GateText("predicts the same, bit for bit", line)
         case "rounding":
@@ -186,7 +188,7 @@ def cost_text(gate: Gate) -> str:
     """What B costs in quality against A, in a few words; "" without a reading, or where random weights cost nothing."""
     if gate.difference is None:
         return ""
-    match cost_of(gate.difference):
+    match _cost_of_b(gate):
         case "none":
             return "bit for bit"
         case "rounding":
@@ -197,6 +199,15 @@ def cost_text(gate: Gate) -> str:
             return "more precise weights"
         case cost:
             return f"{cost} cost"
+
+
+def _cost_of_b(gate: Gate) -> Cost:
+    """The cost of B against A, whichever of them was the reference; the divergence is taken as a distance."""
+    difference = gate.difference
+    assert difference is not None
+    if gate.swapped:
+        difference = msgspec.structs.replace(difference, perplexity_low=1 / difference.perplexity_high)
+    return cost_of(difference)
 
 
 def agreement(gate: Gate) -> str:
@@ -214,11 +225,14 @@ def share_text(share: float) -> str:
     return shown if share == 1 or shown != "100%" else f"{100 * share:.2f}%"
 
 
-def _line(gate: Gate, difference: ReadingDifference) -> str:
+def _line(gate: Gate) -> str:
+    difference = gate.difference
+    assert difference is not None
     figures = f"{nats_text(difference.kl_nats)}, {100 * difference.top1_agreement:.1f}% agreement"
     if gate.random:
         return f"{RANDOM_WEIGHTS}; over {gate.positions:,} positions {figures}"
-    figures += f", perplexity B / A {three(difference.perplexity_ratio)}"
+    reference, other = "BA" if gate.swapped else "AB"
+    figures += f", perplexity {other} / {reference} {three(difference.perplexity_ratio)}"
     return f"Quality over {gate.positions:,} positions: {figures} ({tolerance(cost_of(difference))})"
 
 
@@ -275,14 +289,14 @@ class QualityGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def gate_document(gate: Gate | None) -> QualityGate | None:
     if gate is None or gate.difference is None:
         return QualityGate(gate.state) if gate else None
-    difference, cost = gate.difference, cost_of(gate.difference)
-    gain_counts = None if gate.random else gate.finer == "B" or counts(cost)
+    difference, (reference, other) = gate.difference, "BA" if gate.swapped else "AB"
+    gain_counts = None if gate.random else gate.finer == other or counts(cost_of(difference))
     return QualityGate(
         gate.state,
         gate.run,
-        "A",
+        reference,
         gate.positions,
-        cost,
+        cost_of(difference),
         difference.kl_nats,
         difference.top1_agreement,
         difference.perplexity_ratio,

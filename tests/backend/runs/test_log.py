@@ -123,7 +123,7 @@ def test_a_stored_run_that_cannot_be_followed_ends_there() -> None:
         assert run.arms["A"].phases["run"].seconds == at_s
 
 
-def test_a_reading_is_found_by_its_arms_in_their_order() -> None:
+def test_a_reading_with_the_arms_swapped_is_taken_only_where_there_is_no_other() -> None:
     log, mine = RunLog(Store(None)), planned(created(), {}, "ab")
     for number, keys in enumerate(("ab", "ba")):
         first = msgspec.structs.replace(planned(run_of(A=A, B=B).created, {}, keys, keys), created=float(number))
@@ -132,7 +132,7 @@ def test_a_reading_is_found_by_its_arms_in_their_order() -> None:
             log.append(keys, event)
         log.append(keys, Ended(1.0, "done"))
         reading = log.reading(mine)
-        assert reading is not None and reading.created.id == "ab", "the newer one is swapped"
+        assert reading is not None and not reading.swapped and reading.created.id == "ab", "the newer one is swapped"
     swapped = log.reading(planned(created(), {}, "ba"))
-    assert swapped is not None and swapped.created.id == "ba"
+    assert swapped is not None and (swapped.created.id, swapped.swapped) == ("ba", False)
     assert log.reading(planned(created(), {}, "xy")) is None

@@ -137,16 +137,18 @@ def test_the_same_text_in_the_same_format_needs_no_reading() -> None:
 
 def test_a_reading_counts_for_the_same_two_plans_only() -> None:
     run = compared(FORMAT, same_text=False)
-    for others in (("ax", "done"), ("xb", "done"), ("ba", "done"), ("ab", "stopped"), ("ab", "")):
+    for others in (("ax", "done"), ("xb", "done"), ("ab", "stopped"), ("ab", "")):
         assert known(run, others) == Gate("unread"), others
     gate = known(run, ("ab", "done"), ("ba", "done"), ("ab", "done"), ("ab", "stopped"))
-    assert gate is not None and (gate.state, gate.run) == ("read", "read2"), "the newest whole"
+    assert gate is not None and (gate.state, gate.run, gate.swapped) == ("read", "read2", False), "the newest whole"
     assert gate.difference is not None and gate.positions == 6
+    swapped = known(run, ("ba", "done"))
+    assert swapped is not None and swapped.swapped
     for name, scores in (("A", A), ("B", B)):
         for event in scores:
             run.append(ArmEvent(name, 0, 2.0, event))
-    own = known(run, ("ab", "done"))
-    assert own is not None and own.run == run.created.id, "what it read itself comes first"
+    own = known(run, ("ba", "done"))
+    assert own is not None and (own.run, own.swapped) == (run.created.id, False), "what it read itself comes first"
 
 
 def test_a_reading_leads_to_the_newest_run_that_compared_its_arms_to_the_end() -> None:
@@ -224,5 +226,6 @@ def test_a_pair_is_of_two_arms(arms: str) -> None:
     reading = planned(read.created, {}, arms.lower())
     assert not same_pair(reading, planned(created(arms=arms), {}, arms.lower()))
     both = planned(run_of(A=A, B=B).created, {}, "ab")
-    assert same_pair(both, planned(created(), {}, "ab")) and not same_pair(both, planned(created(), {}, "ba"))
+    assert same_pair(both, planned(created(), {}, "ab")) and not same_pair(both, planned(created(), {}, "ab"), True)
+    assert same_pair(both, planned(created(), {}, "ba"), swapped=True)
     assert not same_pair(planned(created(), {}, "ab"), planned(created(), {}, "ab")), "that one read no text"

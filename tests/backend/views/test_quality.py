@@ -69,9 +69,9 @@ ROUNDING, SMALL, LARGE = difference(0.0004, 0.995), difference(0.03, 0.95), diff
 SAME = difference(0.0, 1.0, most=0.0)
 
 
-def said(read: ReadingDifference | None, random: bool = False) -> tuple[str, str]:
+def said(read: ReadingDifference | None, swapped: bool = False, random: bool = False) -> tuple[str, str]:
     """The verdict of an arm that is 2.6 times as fast and writes another text, and the line below it."""
-    text = gate_text(Gate("read" if read else "unread", "r", 768, read, random))
+    text = gate_text(Gate("read" if read else "unread", "r", 768, read, swapped, random))
     return worded(faster_b(2.6, 2.4, 2.8), None, None, FROM_37, quality=text).sentence, text.line
 
 
@@ -105,6 +105,13 @@ def test_the_line_below_has_the_figures_and_where_that_cost_ends() -> None:
     assert "rounding: up to 0.001 nats and from 99% agreement" in said(ROUNDING)[1]
 
 
+def test_a_reference_is_not_charged_with_the_others_perplexity() -> None:
+    worse_b = difference(0.03, 0.95, ratio=1.2)  # B's is 1.2 times A's
+    assert "large cost" in said(worse_b)[0]
+    assert "small cost" in said(worse_b, swapped=True)[0], "B was the reference, and A is 1.2 times worse"
+    assert "perplexity A / B" in said(worse_b, swapped=True)[1]
+
+
 def test_finer_weights_cost_nothing() -> None:
     for finer, says in (("B", "with more precise weights"), ("A", "a small cost in quality")):
         assert gate_text(Gate("read", "r", 768, SMALL, finer=finer)).part.endswith(says)
@@ -121,6 +128,7 @@ def test_finer_weights_cost_nothing() -> None:
         (Gate("read", "r", 768, LARGE, finer="B"), "more precise weights"),
         (Gate("read", "r", 768, LARGE, random=True), ""),
         (Gate("read", "r", 768, difference(0.03, 0.95, ratio=1.2)), "large cost"),
+        (Gate("read", "r", 768, difference(0.03, 0.95, ratio=1.2), swapped=True), "small cost"),
     ],
 )
 def test_beside_a_figure_the_cost_is_that_of_b_as_in_the_sentence(gate: Gate, text: str) -> None:
@@ -142,8 +150,8 @@ def test_the_document_has_the_figures_of_the_reading() -> None:
     assert gate_document(None) is None
     shown = gate_document(Gate("unread"))
     assert shown is not None and msgspec.to_builtins(shown)["kl_nats"] is None
-    shown = gate_document(Gate("read", "r", 768, SMALL))
-    assert shown is not None and (shown.reference, shown.cost, shown.run) == ("A", "small", "r")
+    shown = gate_document(Gate("read", "r", 768, SMALL, swapped=True))
+    assert shown is not None and (shown.reference, shown.cost, shown.run) == ("B", "small", "r")
     gates = [
         Gate("read", "r", 768, LARGE),
         Gate("read", "r", 768, LARGE, finer="B"),

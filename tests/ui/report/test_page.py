@@ -70,7 +70,7 @@ def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quali
     class Others(RunLog):
         def reading(self, of: Created) -> PairReading:
             reading = read_by(A=A, B=B)
-            return PairReading(reading.created, whole_reading(reading.snapshot()))
+            return PairReading(reading.created, whole_reading(reading.snapshot()), swapped=False)
 
     read = report(run, {}, Others(Store(None)))
     assert "<h2>Quality</h2><pre>Quality over " in read and "<title>Pocket" in read
