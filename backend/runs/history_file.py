@@ -24,6 +24,19 @@ READ_WAIT_S = 0.25
 
 PRIVATE = 0o600
 
+CAUSES = {
+    sqlite3.SQLITE_FULL: ("its disk is full", "Free some space there."),
+    sqlite3.SQLITE_BUSY: ("another program has locked it", "End that program, or wait for it."),
+    sqlite3.SQLITE_READONLY: ("it may not be written", "Make the file and its folder writable."),
+    sqlite3.SQLITE_CANTOPEN: ("it cannot be opened", "Check that its folder exists and is writable."),
+    sqlite3.SQLITE_IOERR: ("its disk reports an error", "Check that the disk works and has space."),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB),
+        ("the file is damaged", "Put a backup in its place, or move it away: a new one is then begun."),
+    ),
+}
+"""Why a history cannot be read or written, and what to do about it."""
+
 APP_STOPPED = "The app stopped during this run. What was measured until then is kept; press Run to measure again."
 
 
@@ -100,9 +113,11 @@ def cannot_be(participle: str, path: Path, error: Exception) -> str:
     """A sentence: that the history cannot be "read" or "written", why, and what to do."""
     if isinstance(error, InputError):
         return str(error)
-    why = getattr(error, "strerror", None) or str(error)
-    cure = "Wait for whoever holds it, free its disk, or move it away: a new one is then begun."
-    return f"The history {path.name} cannot be {participle} ({why}). {cure}"
+    why, cure = CAUSES.get(
+        getattr(error, "sqlite_errorcode", 0) & 0xFF,  # SQLite's primary code
+        (getattr(error, "strerror", None) or str(error), "Start tokendyno again; if this stays, move the file away."),
+    )
+    return f"The history {path.name} cannot be {participle}: {why}. {cure}"
 
 
 def _migrate(db: sqlite3.Connection, path: Path) -> None:

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +33,12 @@ END_S = 30.0
 """How long the end of the app waits for what is left to be written."""
 
 PRUNE_EVERY_S = 3600.0
+
+AGES_AFTER_S = 600.0
+"""Nothing is deleted for its age sooner after the start: a machine's clock may not be set yet."""
+
+STEADY_S = 60.0
+"""A wall clock that moved further than this against a steady one has jumped: ages are not trusted."""
 
 
 class Item(NamedTuple):
@@ -60,7 +67,8 @@ class HistoryWriter:
         self._db: sqlite3.Connection | None = None
         process = psutil.Process()
         self._process = (process.pid, process.create_time())
-        self._prune_at_s = time.monotonic()
+        self._clock_s, self._steady_s = time.time(), time.monotonic()
+        self._prune_at_s = self._steady_s
         self._deleted, self._lost = Deleted(), ""
         self._attempt(first=True)  # what is wrong with the file is known now
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
@@ -200,14 +208,16 @@ class HistoryWriter:
         """Remove what was deleted a while ago and some runs that are past a limit, if it is time and nothing waits."""
         if self._db is None or time.monotonic() < self._prune_at_s or self._items:
             return
-        deleted = Deleted()
+        deleted, retention, up_s = Deleted(), self._retention, time.monotonic() - self._steady_s
+        if up_s < AGES_AFTER_S or abs(time.time() - self._clock_s - up_s) >= STEADY_S:
+            retention = replace(retention, max_age_s=None)
         try:
             remove_marked(self._db, time.time())
-            deleted = prune(self._db, self._retention, time.time())
+            deleted = prune(self._db, retention, time.time())
             if deleted == Deleted():
-                deleted = prune_ablations(ablation_folder(self._path), self._retention, time.time())
+                deleted = prune_ablations(ablation_folder(self._path), retention, time.time())
         except sqlite3.Error as error:
             log.warning("old runs could not be deleted: %s", error)
         if deleted == Deleted():
-            self._prune_at_s = time.monotonic() + PRUNE_EVERY_S
+            self._prune_at_s = time.monotonic() + (AGES_AFTER_S if up_s < AGES_AFTER_S else PRUNE_EVERY_S)
         self._deleted = Deleted(*map(operator.add, self._deleted, deleted))

@@ -125,7 +125,7 @@ def test_progress_is_on_standard_error(compared: tuple[dict[str, Any], str, Path
 
 def test_a_damaged_history_is_said_and_left_alone(compared: tuple[dict[str, Any], str, Path]) -> None:
     _, err, folder = compared
-    trouble = "Runs are not being kept. The history history.sqlite cannot be written (file is not a database)."
+    trouble = "Runs are not being kept. The history history.sqlite cannot be written: the file is damaged."
     assert trouble in " ".join(err.split())
     assert (folder / "history.sqlite").read_bytes() == b"this is no database " * 100
 

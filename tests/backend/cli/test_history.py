@@ -70,7 +70,9 @@ def test_a_home_folder_that_the_shell_left_is_found(file: Path, monkeypatch: pyt
 def test_a_damaged_history_is_no_empty_one(file: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text("no database " * 500)
     assert main([*words, "--history", str(file)]) == 2
-    assert "h.sqlite cannot be read (file is not a database). Wait for" in " ".join(capsys.readouterr().err.split())
+    assert "h.sqlite cannot be read: the file is damaged. Put a backup in its place" in " ".join(
+        capsys.readouterr().err.split()
+    )
 
 
 def test_a_history_that_another_program_has_locked_is_no_empty_one(
@@ -83,7 +85,7 @@ def test_a_history_that_another_program_has_locked_is_no_empty_one(
         assert main(["history"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert "tokendyno: The history h.sqlite cannot be read (database is locked). Wait for" in printed.err
+    assert "tokendyno: The history h.sqlite cannot be read: another program has locked it. End that" in printed.err
 
 
 def test_runs_are_listed_found_and_written(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import LOCAL
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.runs import history_file, history_writer
-from tokendyno.backend.runs.history_writer import PRUNE_EVERY_S
+from tokendyno.backend.runs.history_writer import AGES_AFTER_S, PRUNE_EVERY_S
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.records import Ended
 from tokendyno.backend.runs.retention import Retention
@@ -45,11 +45,9 @@ def test_a_locked_file_holds_nobody_and_everything_is_written_afterwards(
         log.append("a", record)
     assert store.read("a") == whole("a") and store.newest(LOCAL) == "a"
     wait_for(lambda: "Waiting in memory" in store.trouble, 10, "the trouble to be said")
-    assert store.trouble.startswith(
-        "Runs are not being kept. The history h.sqlite cannot be written (database is locked)"
-    )
+    assert store.trouble.startswith("Runs are not being kept. The history h.sqlite cannot be written: another program")
     pull = {"run": "a", "version": 0, "cur": [[0, 0, 0]]}
-    assert "database is locked" in answer(log, pull), "the page says so with every pull"
+    assert "another program has locked it" in answer(log, pull), "the page says so with every pull"
     locked.close()
     wait_for(lambda: not store.trouble, 10, "the end of the trouble to be noticed")
     assert stored(tmp_path / "h.sqlite", "a") == whole("a") and "locked" not in answer(log, pull)
@@ -74,10 +72,10 @@ def test_what_cannot_be_read_is_told_and_holds_no_run(tmp_path: Path) -> None:
     log = RunLog(store, lambda run_id: whole("shipped") if run_id == "shipped" else [])
     (tmp_path / "h.sqlite").rename(tmp_path / "elsewhere")
     (tmp_path / "h.sqlite").mkdir()
-    sentence = "The history h.sqlite cannot be read (unable to open database file). Wait for"
+    sentence = "The history h.sqlite cannot be read: it cannot be opened. Check that its folder exists and is writable."
     with pytest.raises(InputError) as refused:
         log.get("old")
-    assert str(refused.value).startswith(sentence) and sentence in answer(log, {"run": "old", "version": 0, "cur": []})
+    assert str(refused.value) == sentence and sentence in answer(log, {"run": "old", "version": 0, "cur": []})
     assert log.newest(LOCAL) is None and log.get("shipped") is not None
     first = created("new")
     run = log.create(first)
@@ -140,12 +138,14 @@ class Clocks:
         monkeypatch.setattr(time, "time", lambda: self.wall_s)
         monkeypatch.setattr(time, "monotonic", lambda: self.steady_s)
 
-    def pass_s(self, seconds: float) -> None:
-        self.wall_s += seconds
+    def pass_s(self, seconds: float, jump_s: float = 0.0) -> None:
+        self.wall_s += seconds + jump_s
         self.steady_s += seconds
 
 
-def test_old_runs_go_and_this_is_said_with_its_sum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_runs_go_while_the_clock_is_trusted_and_this_is_said_with_its_sum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clocks = Clocks(monkeypatch)
     store = Store(tmp_path / "h.sqlite", Retention(max_age_s=86_400.0))
 
@@ -156,7 +156,13 @@ def test_old_runs_go_and_this_is_said_with_its_sum(tmp_path: Path, monkeypatch: 
         store.flush()  # what was written is deleted after it
         return [run_id for (run_id,) in store.query("SELECT id FROM runs ORDER BY id", ())]
 
-    assert left("a", "b") == []
+    clocks.pass_s(AGES_AFTER_S - 1)
+    assert left("a", "b") == ["a", "b"], "the clock may not be set yet"
+    year_s = 365 * 86_400.0
+    clocks.pass_s(1.0, jump_s=year_s)
+    assert left() == ["a", "b"] and store.messages == [], "a clock that jumped"
+    clocks.pass_s(PRUNE_EVERY_S, jump_s=-year_s)
+    assert left() == []
     assert left("c") == ["c"]
     clocks.pass_s(PRUNE_EVERY_S)
     assert left() == []
@@ -176,7 +182,7 @@ def test_a_run_whose_beginning_went_with_its_file_is_said(tmp_path: Path, monkey
     store.add("0123456789", Ended(5.0, "done"))
     store.add("later", *whole("later"))
     store.flush()
-    assert "(file is not a database). Wait for" in store.trouble
+    assert "the file is damaged. Put a backup in its place, or move it away" in store.trouble
     for file in tmp_path.glob("h.sqlite*"):
         file.rename(tmp_path / f"away{file.suffix}")
     wait_for(lambda: not store.trouble, 10, "the new file")

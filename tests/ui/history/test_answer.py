@@ -50,7 +50,7 @@ def test_a_history_that_is_damaged_meanwhile_is_no_empty_one(ask: Ask, tmp_path:
     find = {"ask": "find", "fields": {}}
     assert listed(ask(find)) == ["mine"] and ask(find)["notes"] == ""
     (tmp_path / "h.sqlite").write_bytes(b"no database " * 500)
-    assert "The history h.sqlite cannot be read (file is not a database). Wait for" in ask(find)["error"]
+    assert "The history h.sqlite cannot be read: the file is damaged. Put a backup in its place" in ask(find)["error"]
 
 
 @pytest.mark.parametrize(
