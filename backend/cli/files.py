@@ -4,7 +4,7 @@ import argparse
 import errno
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,19 @@ def check_writable(target: str | None, option: str = "--json") -> None:
             require_writable(Path(target))
     except OSError as error:
         raise _unwritable(target, option, error) from error
+
+
+def check_distinct(targets: Mapping[str, str | Path | None]) -> None:
+    """InputError where two options name the same file, of which the second would replace the first. `targets`: by
+    option, None where it was left out."""
+    options: dict[str | Path, str] = {}
+    for option, target in targets.items():
+        if not target or (target != "-" and Path(target).exists() and not Path(target).is_file()):
+            continue  # none, or a pipe or device
+        file = "-" if target == "-" else Path(target).resolve()
+        if file in options:
+            raise InputError(f"{options[file]} and {option} name the same file. Name another for one of them.")
+        options[file] = option
 
 
 def write_json(target: str | None, result: msgspec.Struct | dict[str, Any]) -> None:

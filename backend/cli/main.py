@@ -3,6 +3,7 @@
 The commands are imported only once Ctrl-C is handled, since importing them takes half a second.
 """
 
+import errno
 import io
 import os
 import sys
@@ -12,6 +13,9 @@ from tokendyno.backend.redact import redact
 
 OK, BAD_INPUT, FAILED, STOPPED = 0, 2, 3, 130
 """Exit codes: also of a failed run, and of one that was stopped with Ctrl-C."""
+
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of a standard output that takes no more: its disk is full, or its terminal has gone."""
 
 
 class CommandFailed(Exception):
@@ -24,6 +28,7 @@ class CommandFailed(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry of the console script. Returns the exit code."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # generated text must not break an ASCII terminal
@@ -32,9 +37,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail("stopped.", STOPPED)
     except BrokenPipeError:
-        # nobody reads it any longer: flushing it at the end raises nothing
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _discard(1)
         return OK
+    except OSError as error:
+        if error.errno not in UNWRITABLE or error.filename is not None:
+            raise
+        _discard(1)
+        why = f"The output cannot be written ({error.strerror}). Free some space there, or send it elsewhere."
+        return _fail(why, BAD_INPUT)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -59,5 +69,22 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _fail(sentence: str, code: int) -> int:
-    print(f"tokendyno: {redact(sentence)}", file=sys.stderr)
+    try:
+        print(f"tokendyno: {redact(sentence)}", file=sys.stderr)
+    except OSError:
+        _discard(2)
     return code
+
+
+def _open_closed_streams() -> None:
+    """Let closed standard streams lead nowhere: else files that are opened later would take their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)  # the lowest that is free: that of the stream
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, mode))
+
+
+def _discard(number: int) -> None:
+    """Let a standard stream lead nowhere, so that flushing it at the end raises nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), number)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tokendyno.backend.ablation.courses import ID
 from tokendyno.backend.ablation.kinds import course_of_journal
-from tokendyno.backend.cli.files import check_folder, check_writable, write_json, write_text
+from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable, write_json, write_text
 from tokendyno.backend.cli.options import Add, add_all, add_models_dir, add_output
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.run_table import run_blocks
@@ -31,6 +31,7 @@ def report(options: argparse.Namespace) -> int:
     targets = {"--html": options.html, "--csv": options.csv, "--json": options.json, "--code": options.code}
     for option, target in targets.items():
         check_writable(target, option)
+    check_distinct(targets)
     check_folder(options.models_dir)
     journal = _journal(options.run, options.history)
     if journal is not None:

@@ -10,7 +10,7 @@ from tokendyno.backend.optimizations import defaults
 from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.quality import FindReading, gate_of, readings, whole_reading
 from tokendyno.backend.runs.records import Created
-from tokendyno.backend.runs.row import choices_text
+from tokendyno.backend.runs.row import choices_text, gpus_of
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import plural, seconds_text

@@ -16,7 +16,7 @@ from tokendyno.backend.ablation.places import Place, SideBySide, Unit, gpu_place
 from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, keep, perform, run_of
 from tokendyno.backend.arms.bundles import gave_way
 from tokendyno.backend.cli.commands import bench_of
-from tokendyno.backend.cli.files import check_folder, check_writable, typed_path
+from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable, typed_path
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import add_number, add_workload, written_arms
 from tokendyno.backend.cli.progress import follow, say
@@ -77,6 +77,7 @@ def check_options(options: argparse.Namespace, csv: str | None = None) -> None:
     for so many rounds."""
     check_writable(options.json)
     check_writable(csv, "--csv")
+    check_distinct({"--json": options.json, "--csv": csv, "--journal": options.journal})
     check_folder(options.models_dir)
     if not 1 <= options.rounds <= MAX_ROUNDS:
         raise InputError(f"--rounds is {options.rounds}; it must be from 1 to {MAX_ROUNDS}.")

@@ -61,6 +61,7 @@ def test_an_ablation_goes_on_where_it_was_killed(tmp_path: Path) -> None:
             "CUDA device. Set cuda_graphs=auto.",
         ),
         (["--add", "cache=static", "--steps", "stairs"], "stair"),
+        (["--add", "cache=static", "--json", "j.jsonl", "--journal", "j.jsonl"], "name the same file"),
         (["--model", "random:bert-base-uncased", "--add", "dtype=float32", "--quality"], "Leave out --quality"),
         (["--add", "cache=static", "--journal", "none/j.jsonl"], "(No such file or directory). Name another"),
     ],

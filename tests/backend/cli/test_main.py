@@ -1,6 +1,7 @@
 """The entry: bad input is one sentence and exit code 2, and output goes to any terminal or none."""
 
 import io
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import cli, sentence
+from tests.support.command_line import SHORT, cli, sentence
 from tests.support.machines import CPU
 from tokendyno.backend import hardware
 from tokendyno.backend.cli.help import EXAMPLES
@@ -37,6 +38,7 @@ BAD = [
     (["--history", "empty"], "cannot be written (it is not a regular file)"),
     (["--nonsense"], "unrecognized arguments: --nonsense. See tokendyno run --help."),
     (["--a", "cache=static"], "unrecognized arguments: --a cache=static. Did you mean --arm or --all?"),
+    (["pocket"], "unrecognized arguments: pocket. Did you mean --model pocket? See tokendyno run --help."),
     (["--color", "blue"], "(choose from 'auto', 'always', 'never'). See tokendyno run --help."),
     (["--" + "q" * 5_000], "unrecognized arguments: --qqq"),
     (["--max-tokens", "3"], "unrecognized arguments: --max-tokens 3. Did you mean --max-new-tokens?"),
@@ -91,6 +93,30 @@ def test_an_ascii_terminal_gets_every_line(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(hardware, "detect", lambda: replace(CPU, cpu="Prozessor für Bären"))
     assert main(["doctor"]) == 0
     assert b"Prozessor f\\xfcr B\\xe4ren" in raw.getvalue()
+
+
+def test_without_standard_streams_a_run_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    assert main(["run", "--model", "pocket", *SHORT, "--no-history"]) == 0
+    assert sys.stdin.read() == ""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        stream.close()
+
+
+def test_output_that_cannot_be_written_is_one_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "tokendyno", "models", "--json", "-"],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+        )
+    line = sentence(ran.returncode, "", ran.stderr)
+    assert line.startswith("tokendyno: The output cannot be written (No space left on device). Free some space")
 
 
 def test_a_reader_that_goes_away_is_no_traceback() -> None:

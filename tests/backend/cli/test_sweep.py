@@ -56,6 +56,7 @@ def test_quality_belongs_to_every_point_with_the_choices_that_were_read() -> Non
             ["--arm", "attention=flash_attention_2", "--over", "batch_size=1,2"],
             "No point can run here. FlashAttention 2 runs on NVIDIA GPUs only.\n",
         ),
+        (["--over", "batch_size=1,2", "--csv", "f", "--journal", "f"], "--csv and --journal name the same file"),
         (["--over", "requests=4,8", "--max-new-tokens", "8"], "Many requests have prompts of their own"),
         (["--over", "requests=4,8", "dtype=float32,bfloat16", "--quality"], "Quality is read with one prompt"),
         (["--over", "requests=4,8", "--traffic", "smal"], "Did you mean"),
