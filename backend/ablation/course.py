@@ -56,7 +56,6 @@ class Course:
 
     @property
     def live(self) -> bool:
-        """Whether its thread is at work."""
         return self.state == "running"
 
     @property
@@ -66,27 +65,22 @@ class Course:
 
     @property
     def finished(self) -> int:
-        """How many of them are done."""
         return len(self.journal.trials) + len(self.journal.costs)
 
     @property
     def share(self) -> float:
-        """How far it is, from 0 to 1."""
         return self.finished / max(1, self.trials)
 
     @property
     def count(self) -> str:
-        """The same in words."""
         return f"{self.finished} of {plural(self.trials, 'run')}"
 
     @property
     def outcome(self) -> str:
-        """What it is once nothing is left to do."""
         return f"{plural(self.trials, 'run')} of {plural(self.heading.rounds, 'round')}, with 95% intervals."
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left to do."""
         return self.finished >= self.trials
 
     @property

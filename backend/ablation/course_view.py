@@ -23,7 +23,6 @@ class CourseView(msgspec.Struct, frozen=True):
 
 
 def course_view(course: Course) -> CourseView:
-    """A course as it is now."""
     left_s = course.left_s()
     return CourseView(
         course.id,

@@ -16,7 +16,10 @@ def ablation_headline(steps: Sequence[StepResult]) -> str:
     for kind, how in (("alone", " alone"), ("stair", " on top of those before")):
         if changes := [step for step in steps if step.kind == kind and _known(step)]:
             changes.sort(key=lambda step: -step.comparison.ratio if step.comparison else 0.0)
-            parts += [f"{change_title(step.change)}{how} {_speed(step.comparison)}{_but(step)}" for step in changes]
+            for step in changes:
+                worse = step.quality is not None and not step.quality.gains
+                but = ", but it writes worse" if worse else ""
+                parts.append(f"{change_title(step.change)}{how} {_speed(step.comparison)}{but}")
             break
     return f"{'; '.join(parts)}." if parts else ""
 
@@ -47,7 +50,6 @@ def sweep_headline(points: Sequence[PointResult]) -> str:
 
 
 def change_title(change: str) -> str:
-    """An axis=choice by the titles of both."""
     axis, _, choice = change.partition("=")
     return f"{axis_title(axis)}: {choice_title(axis, choice)}"
 
@@ -64,11 +66,6 @@ def _speed(comparison: Comparison | None) -> str:
     return f"{three(comparison.ratio)}\u00d7 as fast ({interval})"
 
 
-def _but(step: StepResult) -> str:
-    """What keeps a gain from counting."""
-    return ", but it writes worse" if step.quality is not None and not step.quality.gains else ""
-
-
 def _beside(points: Sequence[PointResult]) -> str:
     names = " or ".join(settings_title(point.settings) for point in points[:2])
     rest = f" and {len(points) - 2} more" if len(points) > 2 else ""
@@ -76,5 +73,4 @@ def _beside(points: Sequence[PointResult]) -> str:
 
 
 def rate_text(tokens_per_s: float) -> tuple[str, str]:
-    """Tokens a second as (value, unit)."""
     return three(tokens_per_s), "tok/s"

@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import fcntl
-import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +24,6 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
     rounds, positions  how often each arm runs, and tokens to predict in each text; 0 where the command decides that
                        each time it is called
     budget_s           likewise: seconds that advice may take
-    owner              whose ablation it is, where visitors are told apart
     machine            its GPU, or its CPU with the number of cores
     traffic            the preset that requests are drawn from, with the workload's seed; "": one prompt
     """
@@ -63,10 +61,7 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial"
     """One run of one arm.
 
     latency_s        of each step; of many requests, the TTFT and the time per output token of the middle ones
-    ids              the tokens that it generated
-    doubtful         axes that its ledger does not show as planned, with their status
     gpu, node        UUID of the card, "" on a CPU; the machine, "" for this one
-    useful_tokens_s  of many requests only
     spent_s          what it took, start and proof included
     start_s          of a fresh worker, from its process to its first token
     """
@@ -105,7 +100,6 @@ class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="quality
 
     @property
     def gains(self) -> bool:
-        """Whether a gain of the arm counts: what it costs is within the tolerance."""
         return self.finer or counts(self.cost)
 
 
@@ -129,22 +123,7 @@ class Confirmed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="co
 Line = Trial | Cost | Left | Confirmed
 
 MAX_HEADING_BYTES = 8 << 20
-MAX_LINE_BYTES = 64 << 20
-"""A trial of 16,000 tokens has 0.5 MB."""
 _MUST_BEGIN = "it must begin with what is measured"
-_DECIDED = {
-    "model": "the model",
-    "base": "the choices of the arm",
-    "changes": "what is changed",
-    "kinds": "the kinds of steps",
-    "workload": "prompt, lengths or sampling",
-    "rounds": "the rounds",
-    "positions": "the positions of texts",
-    "owner": "the owner",
-    "traffic": "the requests",
-    "budget_s": "the budget",
-}
-"""Fields of a heading that a command decides, in words."""
 
 _encode = msgspec.json.Encoder().encode
 _decode: Callable[[bytes], Heading | Line] = msgspec.json.Decoder(Heading | Line).decode
@@ -192,11 +171,9 @@ class Journal:
             self._write(self._file, line)
 
     def of(self, arm: str) -> list[Trial]:
-        """The trials of an arm, by round."""
         return sorted((trial for (name, _), trial in self.trials.items() if name == arm), key=lambda trial: trial.round)
 
     def close(self) -> None:
-        """Let go of the file."""
         if self._file is not None:
             with contextlib.suppress(OSError):  # the rest of a line that could not be written, as was said then
                 self._file.close()
@@ -252,10 +229,7 @@ class Journal:
             return 0
         self._require_same(self._line(first, 1), heading)
         valid_bytes = len(first)
-        for number in itertools.count(2):
-            data = file.readline(MAX_LINE_BYTES)
-            if len(data) == MAX_LINE_BYTES:
-                raise self._foreign()
+        for number, data in enumerate(file, 2):
             if not data.endswith(b"\n"):
                 break
             line = self._line(data, number)
@@ -283,7 +257,7 @@ class Journal:
         if not isinstance(first, Heading):
             raise self._foreign()
         decided = (name for name in first.__struct_fields__ if name not in ("device", "machine", "versions"))
-        if differing := [_DECIDED[name] for name in decided if getattr(first, name) != getattr(now, name)]:
+        if differing := [name for name in decided if getattr(first, name) != getattr(now, name)]:
             raise InputError(
                 f"The journal {self._path} belongs to another command, which differs in {' and '.join(differing)}. "
                 "Name another file, or repeat the command with which it began."

@@ -58,7 +58,6 @@ class Ablation(Course):
         self._results: tuple[int, list[StepResult]] = (-1, [])
 
     def results(self) -> list[StepResult]:
-        """Each step, from the trials that there are."""
         finished = self.finished
         if self._results[0] != finished:
             greedy = self.heading.workload.temperature == 0
@@ -66,7 +65,6 @@ class Ablation(Course):
         return self._results[1]
 
     def document(self, rounds: int) -> AblationDocument:
-        """For programs: an ablation of so many rounds."""
         steps, bench, model = self.results(), self._bench, self.heading.model
         return AblationDocument(
             "ablation",
@@ -97,11 +95,9 @@ class Sweep(Course):
         super().__init__(bench, course_id, heading, path, points)
 
     def results(self) -> list[PointResult]:
-        """Each point, from the trials that there are."""
         return point_results(self.every, self.refused, self.journal)
 
     def document(self, rounds: int) -> SweepDocument:
-        """For programs: a sweep of so many rounds."""
         points, bench, heading = self.results(), self._bench, self.heading
         return SweepDocument(
             "sweep",
@@ -138,7 +134,6 @@ class AdviceCourse(Course):
 
     @property
     def share(self) -> float:
-        """How much of the budget is spent, from 0 to 1."""
         return min(1.0, self.advice.steps.spent_s / self.heading.budget_s) if self.heading.budget_s else 1.0
 
     @property
@@ -148,7 +143,6 @@ class AdviceCourse(Course):
 
     @property
     def outcome(self) -> str:
-        """What was spent."""
         return f"{plural(self.finished, 'run')} in {self.advice.steps.spent_s:.0f} s."
 
     @property
@@ -158,15 +152,12 @@ class AdviceCourse(Course):
 
     @property
     def complete(self) -> bool:
-        """Whether the answer is known, or the budget is spent."""
         return self.advice.ended(self.heading.budget_s)
 
     def left_s(self) -> float | None:
-        """Seconds of the budget that are left."""
         return max(0.0, self.heading.budget_s - self.advice.steps.spent_s) if self.live else None
 
     def document(self) -> AdviceDocument:
-        """What is known so far."""
         now = self.finished + (self.journal.confirmed is not None), self.live
         if self._document is None or self._document[0] != now:
             self._document = now, self.advice.document(self.heading.budget_s)
@@ -181,7 +172,6 @@ AnyCourse = Ablation | Sweep | AdviceCourse
 
 
 def course_of(bench: Bench, course_id: str, heading: Heading, path: Path | None) -> AnyCourse:
-    """The course that a heading describes. InputError where nothing of it can run here."""
     match heading.kinds:
         case ["sweep"]:
             return Sweep(bench, course_id, heading, path)

@@ -183,12 +183,7 @@ class _Lost(Generic[Key]):
 
 
 class SideBySide(Generic[Key]):
-    """One course of trials. Used by one thread, which keeps what comes; each place has a thread of its own.
-
-    job     what all tasks have in common
-    keep    called with each finished trial
-    say     tells the user what is given back
-    """
+    """One course of trials. Used by one thread, which keeps what comes; each place has a thread of its own."""
 
     def __init__(
         self,

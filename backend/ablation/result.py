@@ -1,6 +1,6 @@
 """What each step of an ablation is worth, as one document (kind "ablation", schema 3)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -18,7 +18,6 @@ class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One step. What was not measured is null. What it changes, and how certain that is, comes from the same trials:
     those of rounds in which both arms ran.
 
-    against       index of the step that it is compared with, null for the base
     comparison    of the times per token: a ratio above 1 says that this step is faster than that one
     ttft_s, latency_mean_s, peak_memory_bytes, kv_bytes  means over the trials (`estimate`); memory is the largest
     latency_more_s     time per token more than that of the step it is compared with, by `comparison`, with its interval
@@ -26,9 +25,6 @@ class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     equal         whether it has the plan of the step that it is compared with, so that what differs is noise
     same_text     whether it generated the base's tokens; null where text is sampled
     also_changed  axes whose plan differs from that step's although nobody asked for it: axis -> [there, here]
-    doubtful      axes that the ledger of some trial does not show as planned, with their status
-    refused       why it cannot run, "" if it can
-    quality       what it costs against the base, null where that was not asked for
     """
 
     kind: Kind
@@ -69,53 +65,46 @@ class AblationDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def results(steps: Sequence[Step], admitted: Admitted, journal: Journal, greedy: bool) -> list[StepResult]:
-    """Each step, from the trials that there are."""
     trials = {step.arm: journal.of(step.arm) for step in steps}
-    base = trials[steps[0].arm]
-    return [_result(step, steps, admitted, trials, base, journal.costs.get(step.arm), greedy) for step in steps]
-
-
-def _result(
-    step: Step,
-    steps: Sequence[Step],
-    admitted: Admitted,
-    trials: Mapping[str, Sequence[Trial]],
-    base: Sequence[Trial],
-    quality: Cost | None,
-    greedy: bool,
-) -> StepResult:
-    first, other = step.kind == "base", steps[step.against]
-    here, there = trials[step.arm], trials[other.arm]
-    base_ids = {trial.round: trial.ids for trial in base}
-    same_ids = [trial.ids == base_ids[trial.round] for trial in here if trial.round in base_ids]
-    pairs = [] if first else _pairs(there, here)
-    equal = not first and admitted.planned[step.arm] == admitted.planned[other.arm]
-    a, b = [Measured(trial.latency_s) for trial, _ in pairs], [Measured(trial.latency_s) for _, trial in pairs]
-    comparison = compare(a, b, equal=equal)
-    token_s, ttft = _token_s(here), estimate([trial.ttft_s for trial in here])
-    more_s, interval_s = _more_s(comparison, _token_s([a for a, _ in pairs]))
-    return StepResult(
-        kind=step.kind,
-        change=step.change,
-        choices=step.choices,
-        against=None if first else step.against,
-        trials=len(here),
-        latency_mean_s=token_s.value if token_s else None,
-        ttft_s=ttft.value if ttft else None,
-        peak_memory_bytes=_peak(here),
-        kv_bytes=here[0].kv_bytes if here else None,
-        comparison=comparison,
-        memory_more_bytes=_more_bytes([a for a, _ in pairs], [b for _, b in pairs]),
-        same_text=all(same_ids) if greedy and same_ids else None,
-        also_changed={} if first else _also_changed(step, other, admitted),
-        doubtful={axis: status for trial in here for axis, status in trial.doubtful.items()},
-        refused=admitted.refused.get(step.arm, ""),
-        quality=quality,
-        latency_more_s=more_s,
-        latency_interval_s=interval_s,
-        memory_interval_bytes=memory_interval([(a.peak_memory_bytes, b.peak_memory_bytes) for a, b in pairs]),
-        equal=equal,
-    )
+    base_ids = {trial.round: trial.ids for trial in trials[steps[0].arm]}
+    found = []
+    for step in steps:
+        first, other = step.kind == "base", steps[step.against]
+        here, there = trials[step.arm], trials[other.arm]
+        same_ids = [trial.ids == base_ids[trial.round] for trial in here if trial.round in base_ids]
+        pairs = [] if first else _pairs(there, here)
+        equal = not first and admitted.planned[step.arm] == admitted.planned[other.arm]
+        before, after = [there for there, _ in pairs], [here for _, here in pairs]
+        a, b = ([Measured(trial.latency_s) for trial in paired] for paired in (before, after))
+        comparison = compare(a, b, equal=equal)
+        token_s, ttft = _token_s(here), estimate([trial.ttft_s for trial in here])
+        more_s, interval_s = _more_s(comparison, _token_s(before))
+        peak_before, peak_after = _peak(before), _peak(after)
+        found.append(
+            StepResult(
+                kind=step.kind,
+                change=step.change,
+                choices=step.choices,
+                against=None if first else step.against,
+                trials=len(here),
+                latency_mean_s=token_s.value if token_s else None,
+                ttft_s=ttft.value if ttft else None,
+                peak_memory_bytes=_peak(here),
+                kv_bytes=here[0].kv_bytes if here else None,
+                comparison=comparison,
+                memory_more_bytes=None if peak_before is None or peak_after is None else peak_after - peak_before,
+                same_text=all(same_ids) if greedy and same_ids else None,
+                also_changed={} if first else _also_changed(step, other, admitted),
+                doubtful={axis: status for trial in here for axis, status in trial.doubtful.items()},
+                refused=admitted.refused.get(step.arm, ""),
+                quality=journal.costs.get(step.arm),
+                latency_more_s=more_s,
+                latency_interval_s=interval_s,
+                memory_interval_bytes=memory_interval([(a.peak_memory_bytes, b.peak_memory_bytes) for a, b in pairs]),
+                equal=equal,
+            )
+        )
+    return found
 
 
 def _token_s(trials: Sequence[Trial]) -> Estimate | None:
@@ -133,17 +122,11 @@ def _more_s(comparison: Comparison | None, there: Estimate | None) -> tuple[floa
     return more_s, (there.value / comparison.high - there.value, there.value / comparison.low - there.value)
 
 
-def _more_bytes(there: Sequence[Trial], here: Sequence[Trial]) -> int | None:
-    there_bytes, here_bytes = _peak(there), _peak(here)
-    return None if there_bytes is None or here_bytes is None else here_bytes - there_bytes
-
-
 def _peak(trials: Sequence[Trial]) -> int | None:
     return max((trial.peak_memory_bytes for trial in trials), default=None)
 
 
 def _pairs(there: Sequence[Trial], here: Sequence[Trial]) -> list[tuple[Trial, Trial]]:
-    """Trials of the same round."""
     by_round = {trial.round: trial for trial in there}
     return [(by_round[trial.round], trial) for trial in here if trial.round in by_round]
 

@@ -30,7 +30,6 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def arm(self) -> str:
-        """The arm as it is written; equal for steps that are the same arm."""
         return arm_text(self.choices)
 
 

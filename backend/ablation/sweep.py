@@ -47,7 +47,6 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def title(self) -> str:
-        """The same as it is shown."""
         return settings_title(self.settings) if self.settings else titles_text(self.choices)
 
     @property
@@ -65,8 +64,6 @@ class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ttft_s                   time to first token, likewise; of many requests the middle one's, from its arrival on
     peak_memory_bytes        the largest of all trials
     ..._low, ..._high        95% interval of each, null below two trials; of memory, the smallest of all trials
-    doubtful                 axes that a ledger does not show as planned, with their status
-    refused                  why it cannot run, "" if it can
     quality                  what its choices cost against those of the first point that can run; null for the same
                              choices, and where that was not asked for
     """
@@ -110,12 +107,10 @@ class SweepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def title_of(name: str) -> str:
-    """Of a size or an axis."""
     return SIZE_TITLES.get(name) or axis_title(name)
 
 
 def value_title(name: str, value: str) -> str:
-    """Of a size as a number, of a choice as it is called."""
     if name in SIZES:
         return f"{int(value):,}"
     return choice_title(name, value)
@@ -160,7 +155,7 @@ def plan_points(
         if name not in SIZES and name not in axes:
             raise unknown("axis or size", name, {*SIZES, *axes}, "docs/axes.md")
         if len(values) < 2 or len(set(values)) < len(values):
-            raise InputError(f"{name} needs at least two different values, such as {_such_as(name)}.")
+            raise InputError(f"{name} needs at least two different values.")
     count = math.prod(len(values) for values in over.values())
     if count > MAX_POINTS:
         raise InputError(f"These are {count:,} combinations; a sweep has at most {MAX_POINTS}. Sweep over fewer.")
@@ -182,14 +177,6 @@ def _requests(traffic: str, sizes: Mapping[str, int], seed: int) -> Traffic:
     preset = traffic_preset(traffic)
     shape = msgspec.structs.replace(preset.draw, requests=sizes.get("requests", preset.draw.requests))
     return drawn(shape, seed, sizes.get("concurrent", preset.concurrent), limits=preset.limits)
-
-
-def _such_as(name: str) -> str:
-    """Values that may be swept over."""
-    if name in SIZES:
-        return "4,12,24" if name in TRAFFIC_SIZES else "1,8,32"
-    axis = next(axis for axis in all_axes() if axis.name == name)
-    return ",".join(choice.name for choice in axis.choices[:3])
 
 
 def _with(work: Workload, sizes: Mapping[str, int]) -> Workload:
@@ -221,7 +208,6 @@ def require_some(points: Sequence[Point], refused: Mapping[str, str]) -> None:
 
 
 def point_results(points: Sequence[Point], refused: Mapping[str, str], journal: Journal) -> list[PointResult]:
-    """Each point, from the trials that there are."""
     return [
         _result(point, refused.get(point.name, ""), journal.of(point.name), journal.costs.get(point.arm))
         for point in points

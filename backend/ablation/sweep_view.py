@@ -48,13 +48,11 @@ class HeatMap(msgspec.Struct, frozen=True):
 class SweepView(msgspec.Struct, frozen=True):
     """What the page gets.
 
-    headline     what was found
     note         on what quality means here, and which requests were served
     arm          the arm that is swept, by its titles; "" for every default
     over         what is varied, with its values as they are typed
     horizontal   what the lines run over: its title and values; `numbers`: whether these are lengths
     across, down what the columns and rows of heat maps are
-    table        titles, then a row for each point
     """
 
     course: CourseView
@@ -92,7 +90,6 @@ class _Figure(NamedTuple):
 
 
 def sweep_view(course: Sweep) -> SweepView:
-    """A sweep as it is now."""
     results = course.results()
     kls = _divergences(course, results)
     over = {name: list(values) for name, values in course.over.items()}

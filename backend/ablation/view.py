@@ -1,6 +1,6 @@
 """An ablation on the page: bars of a waterfall for latency, memory and quality, and what is to be said of each step."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -70,27 +70,29 @@ class WorthView(msgspec.Struct, frozen=True):
 
 
 class _Figure(NamedTuple):
-    """A figure of all steps: its values, how much more each is than that of the step it is compared with (None for the
-    base), and the interval of that."""
+    """A figure of all steps: a value as (number, unit), its values, how much more each is than that of the step it is
+    compared with (None for the base), and the interval of that."""
 
     title: str
+    words: Callable[[float], tuple[str, str]]
     values: Sequence[float | None]
     mores: Sequence[float | None]
     intervals: Sequence[tuple[float, float] | None]
 
 
 def worth_view(course: Ablation) -> WorthView:
-    """An ablation as it is now."""
     steps = course.results()
     figures = [
         _Figure(
             "Time per token",
+            seconds_text,
             [step.latency_mean_s for step in steps],
             [step.latency_more_s for step in steps],
             [step.latency_interval_s for step in steps],
         ),
         _Figure(
             "Peak memory",
+            bytes_text,
             [step.peak_memory_bytes for step in steps],
             [step.memory_more_bytes for step in steps],
             [step.memory_interval_bytes for step in steps],
@@ -141,19 +143,12 @@ def _quality(steps: Sequence[StepResult]) -> _Figure:
         mores.append(value - there if value is not None and there is not None else None)
         ends = step.quality.kl_interval if step.quality else None
         intervals.append((ends[0] - there, ends[1] - there) if compared and ends and there is not None else None)
-    return _Figure(DIVERGENCE, values, mores, intervals)
+    return _Figure(DIVERGENCE, lambda nats: (three(nats), "nats"), values, mores, intervals)
 
 
-def _text(title: str, value: float, sign: bool) -> str:
+def _text(figure: _Figure, value: float, sign: bool) -> str:
     head = ("+" if value > 0 else "\u2212" if value < 0 else "\u00b1") if sign else ""
-    match title:
-        case "Time per token":
-            shown, unit = seconds_text(abs(value))
-        case "Peak memory":
-            shown, unit = bytes_text(abs(value))
-        case _:
-            shown, unit = three(abs(value)), "nats"
-    return f"{head}{shown} {unit}"
+    return f"{head}{' '.join(figure.words(abs(value)))}"
 
 
 def _start(kind: str, steps: Sequence[StepResult], figures: Sequence[_Figure]) -> Row:
@@ -180,7 +175,7 @@ def _bar(figure: _Figure, index: int, change: bool, gains: bool = True, equal: b
         return None
     most = max([v for v in figure.values if v is not None], default=0.0) * 1.15 or 1.0
     if not change or more is None:
-        return Bar(0.0, value / most, None, None, _text(figure.title, value, False), "", "")
+        return Bar(0.0, value / most, None, None, _text(figure, value, False), "", "")
     begin, interval = value - more, figure.intervals[index]
     low, high = (begin + interval[0], begin + interval[1]) if interval else (None, None)
     better = "yes" if interval and interval[1] < 0 and gains else "no" if interval and interval[0] > 0 else ""
@@ -190,8 +185,8 @@ def _bar(figure: _Figure, index: int, change: bool, gains: bool = True, equal: b
         _share(value, most),
         None if low is None else _share(low, most),
         None if high is None else _share(high, most),
-        _text(figure.title, more, True),
-        f"{_text(figure.title, interval[0], True)} to {_text(figure.title, interval[1], True)}" if interval else "",
+        _text(figure, more, True),
+        f"{_text(figure, interval[0], True)} to {_text(figure, interval[1], True)}" if interval else "",
         better,
     )
 

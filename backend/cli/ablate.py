@@ -20,7 +20,6 @@ from tokendyno.backend.views.quality import RANDOM_WEIGHTS, TOLERANCES, cost_rem
 
 
 def ablate(options: argparse.Namespace) -> int:
-    """Run every arm once a round, and say what each change is worth."""
     check_options(options)
     work = workload(options)
     changes = [_change(text) for text in options.add]
@@ -127,7 +126,6 @@ def _bytes(size: int | None) -> str:
 
 
 def add_commands(add: Add) -> None:
-    """The command's options."""
     summary = "what each of several changes is worth: alone, left out, and one after the other"
     details = (
         "A step that is the same arm as another runs once. Under its row stand what else changed, what the ledger did "

@@ -19,12 +19,12 @@ from tokendyno.backend.ablation.trials import Stopped
 from tokendyno.backend.cli.commands import bench_of
 from tokendyno.backend.cli.files import check_distinct, check_writable, give, typed_path
 from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED, CommandFailed
-from tokendyno.backend.cli.options import Add, add_elsewhere, add_workload, passages_of, workload
+from tokendyno.backend.cli.options import Add, add_elsewhere, add_texts, add_workload, passages_of, workload
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.cli.terminal import Block, Column, Line, Styled, Table, Verbatim
-from tokendyno.backend.cli.trials import Ended, add_places, code_of, command_id, places_of, trial_task_of, watch
-from tokendyno.backend.config import Workload, workload_of
+from tokendyno.backend.cli.trials import PROMPT, Ended, add_places, code_of, command_id, places_of, trial_task_of, watch
+from tokendyno.backend.config import workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import elsewhere
@@ -35,14 +35,10 @@ from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.traffic.trace_file import read_trace
 from tokendyno.backend.units import plural
 
-PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
-"""What arms are tried with unless options say otherwise."""
-
 MOST_SHOWN, MOST_AT_ONCE = 12, 16
 
 
 def advise(options: argparse.Namespace) -> int:
-    """Seek advice until it is found or the budget is spent, and show it."""
     document, ended = advised(options)
     give(options, advice_blocks(document), document)
     return ended.exit_code()
@@ -68,7 +64,6 @@ def advised(options: argparse.Namespace) -> tuple[AdviceDocument, Ended]:
 
 
 def _of_requests(options: argparse.Namespace, question: Question) -> Question:
-    """The same question about many requests, which a file lists."""
     if replace(question.work, seed=0) != PROMPT:
         raise InputError("--requests names prompts and lengths of its own. Leave out the options of a prompt.")
     requests = read_trace(options.requests)
@@ -147,7 +142,6 @@ def _winner(winner: Winner) -> Block:
 
 
 def add_commands(add: Add) -> None:
-    """The command's options."""
     details = (
         "Rules, predicted memory and bounds rule arms out; the rest is tried where a gain is expected, the best are "
         "compared in rounds, quality is read, and the winner is measured once more in fresh workers. * marks arms that "
@@ -165,13 +159,7 @@ def add_commands(add: Add) -> None:
         metavar="WHAT",
         help="same: no large cost on given texts (default); a number: KL divergence in nats, at most; any",
     )
-    sub.add_argument(
-        "--text",
-        type=typed_path,
-        action="append",
-        metavar="FILE",
-        help="read the quality on this text instead; repeatable",
-    )
+    add_texts(sub, "read the quality on this text instead; repeatable")
     sub.add_argument("--budget", default="10m", metavar="TIME", help="how long it may take (default: 10m)")
     sub.add_argument("--journal", type=typed_path, metavar="FILE", help="keep trials there; the same command goes on")
     sub.add_argument(

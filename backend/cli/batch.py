@@ -6,7 +6,16 @@ import msgspec
 
 from tokendyno.backend.cli.commands import perform
 from tokendyno.backend.cli.files import typed_path
-from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, add_pairs, pairs_of, written_arms
+from tokendyno.backend.cli.options import (
+    ARM_HELP,
+    Add,
+    add_all,
+    add_model,
+    add_number,
+    add_pairs,
+    pairs_of,
+    written_arms,
+)
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.config import Request, workload_of
 from tokendyno.backend.errors import InputError
@@ -17,12 +26,10 @@ from tokendyno.backend.units import plural
 
 
 def batch(options: argparse.Namespace) -> int:
-    """Serve the requests with two arms."""
     return perform(options, batch_of(options))
 
 
 def batch_of(options: argparse.Namespace) -> Request:
-    """What `batch` asks for."""
     traffic = read_traffic(options)
     work = workload_of(traffic, options.seed, ignore_eos=not options.stop_at_eos)
     arms = written_arms(options, {"A": options.a, "B": options.b}, work)
@@ -64,7 +71,6 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def add_commands(add: Add) -> None:
-    """The command's options."""
     details = "Decoding is greedy. Arms may also be two settings of one way: batching=continuous,page_size=16."
     sub = add("batch", batch, "serve many requests with two arms (static, continuous batching)", details, json=True)
     sub.add_argument("--a", default="batching=static", metavar="ARM", help=f"arm A: {ARM_HELP} (default: %(default)s)")
@@ -89,18 +95,11 @@ def add_commands(add: Add) -> None:
         metavar="FILE",
         help="JSON Lines instead: max_new_tokens, one of prompt, token_ids or prompt_tokens, and arrival_s",
     )
-    sub.add_argument(
-        "--concurrent",
-        type=int,
-        metavar="N",
-        help="requests that may be in work at once, in both arms (default: the preset's, or 16)",
+    add_number(
+        sub, "--concurrent", None, "requests that may be in work at once, in both arms (default: the preset's, or 16)"
     )
-    sub.add_argument(
-        "--pages",
-        type=int,
-        default=0,
-        metavar="N",
-        help="pages of the KV cache of continuous batching; 0: as many as the longest requests need",
+    add_number(
+        sub, "--pages", 0, "pages of the KV cache of continuous batching; 0: as many as the longest requests need"
     )
     sub.add_argument(
         "--stop-at-eos", action="store_true", help="end a request at EOS; otherwise each generates all its tokens"

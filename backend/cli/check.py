@@ -30,7 +30,6 @@ _LEVELS = {"blocked": "red", "fallback": "yellow", "note": "cyan"}
 
 
 def check(options: argparse.Namespace) -> int:
-    """Check an arm against the rules and the free memory."""
     check_writable(options.json)
     checked, document = checked_arm(options)
     give(options, check_blocks(checked, document, options.all), document)
@@ -89,7 +88,6 @@ def check_blocks(checked: Checked, document: CheckDocument, everything: bool) ->
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write an arm as a script, or a run as one file."""
     if options.run:
         return _export_run(options)
     check_writable(options.output, "--output")
@@ -110,7 +108,6 @@ def _export_run(options: argparse.Namespace) -> int:
 
 
 def add_commands(add: Add) -> None:
-    """Both commands and their options."""
     details = "It takes the line of a run as it is."
     sub = add("check", check, "check an arm without running it; exit code 2 if refused", details, json=True)
     add_arm(sub)

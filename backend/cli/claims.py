@@ -256,7 +256,6 @@ def _detail(claim: ClaimView) -> list[Block]:
 
 
 def add_commands(add: Add) -> None:
-    """The command's options."""
     details = (
         "What the verdicts mean: docs/metrics.md. Tests of loading write 8 GB of random weights to TMPDIR first, and "
         "delete them afterwards."

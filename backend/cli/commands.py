@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from tokendyno.backend.arms.parse import parse_arm
-from tokendyno.backend.cli.files import check_folder, check_writable, give, typed_path
+from tokendyno.backend.cli.files import check_folder, check_writable, give
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import (
     ARM_HELP,
@@ -19,6 +19,7 @@ from tokendyno.backend.cli.options import (
     add_arm,
     add_pairs,
     add_repeats,
+    add_texts,
     add_workload,
     pairs_of,
     passages_of,
@@ -43,12 +44,10 @@ MAX_NODES = 64
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Run two arms, in pairs until they decide or as often as was asked for."""
     return perform(options, comparison_of(options))
 
 
 def comparison_of(options: argparse.Namespace) -> Request:
-    """What `compare` asks for."""
     texts = passages_of(options)
     request = pairs_of(options, request_of(options, {"A": options.a, "B": options.b}, options.repeats or MOST_PAIRS))
     reading = texts if texts or not (options.repeats or options.no_quality) else None
@@ -56,7 +55,6 @@ def comparison_of(options: argparse.Namespace) -> Request:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run one arm."""
     return perform(options, *run_of(options))
 
 
@@ -70,15 +68,10 @@ def _machines_of(options: argparse.Namespace) -> Machines | None:
     nodes, ranks = options.nnodes, ranks_of(dict(parse_arm(options.model, options.arm).choices))
     if nodes == 1 and not options.rdzv_endpoint:
         return None
-    if not 2 <= nodes <= MAX_NODES:
-        raise InputError(f"--nnodes is {nodes}; with --rdzv-endpoint it must be from 2 to {MAX_NODES}.")
-    if not options.rdzv_endpoint:
-        raise InputError("--nnodes needs --rdzv-endpoint HOST:PORT, an address of this machine that the others reach.")
-    if ranks == 1:
-        raise InputError("--nnodes shares one model over machines: add --arm parallel=tensor-2, say.")
-    if ranks % nodes:
+    if not 2 <= nodes <= MAX_NODES or not options.rdzv_endpoint or ranks % nodes:
         raise InputError(
-            f"{ranks} ranks cannot be shared out evenly over {nodes} machines. Change --nnodes or parallel."
+            f"Machines share one model: --nnodes is from 2 to {MAX_NODES}, --rdzv-endpoint HOST:PORT an address here "
+            "that the others reach, and the ranks of the arm can be shared out evenly, such as parallel=tensor-2."
         )
     facts = resolve(options.model, options.models_dir)
     machines = Machines(parse_endpoint(options.rdzv_endpoint), nodes, ranks // nodes, hello_of(facts))
@@ -154,16 +147,12 @@ def submitted(bench: Bench, request: Request, fresh: bool = False) -> Run:
 
 
 def add_commands(add: Add) -> None:
-    """The commands and their options."""
     compare_parser = add("compare", compare, "run two arms on one prompt and compare them", json=True)
     compare_parser.add_argument("--a", default="", metavar="ARM", help=f"arm A: {ARM_HELP} {NO_CHOICE}")
     compare_parser.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
-    compare_parser.add_argument(
-        "--text",
-        type=typed_path,
-        action="append",
-        metavar="FILE",
-        help="a UTF-8 text on which quality is compared, in place of those that come with tokendyno; may be repeated",
+    add_texts(
+        compare_parser,
+        "a UTF-8 text on which quality is compared, in place of those that come with tokendyno; may be repeated",
     )
     compare_parser.add_argument(
         "--no-quality", action="store_true", help="read no texts after the pairs, as with --repeats and no --text"

@@ -1,9 +1,8 @@
 """`tokendyno doctor`: this machine, the versions, and which choices are usable here, as a screenful or whole."""
 
 import argparse
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,7 +11,7 @@ from tokendyno.backend.arms.usable import usable_choices
 from tokendyno.backend.cli.files import check_writable, give
 from tokendyno.backend.cli.main import FAILED, OK
 from tokendyno.backend.cli.options import Add
-from tokendyno.backend.cli.terminal import Block, Column, Line, Row, Styled, Table, console_of, drawn
+from tokendyno.backend.cli.terminal import Block, Column, Line, Row, Styled, Table
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine, peak_rates
 from tokendyno.backend.hardware.bandwidth import Bandwidth, MeasureFailed, measure, recall, remember
@@ -22,13 +21,8 @@ from tokendyno.backend.hosting.limits import LIMITS, Limits
 from tokendyno.backend.hosting.limits import rows as limit_rows
 from tokendyno.backend.models import DEFAULT_MODEL, resolve
 from tokendyno.backend.models.files.hub import CachedRepository, cached_repositories
+from tokendyno.backend.runs.row import gpus_of
 from tokendyno.backend.units import bytes_text, plural
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-SCREENFUL = 24
-"""Lines of a terminal of 80 columns."""
 
 _MAIN = ("tokendyno", "python", "torch", "transformers", "gradio")
 _NAMES = 58
@@ -50,7 +44,6 @@ class DoctorDocument(msgspec.Struct, frozen=True):
     """The machine and what it can run: every choice with its verdict for the default model.
 
     bandwidth  measured now or earlier; null: never, or that failed
-    limits     of visitors in each mode, null where there is none
     """
 
     machine: dict[str, str]
@@ -73,11 +66,9 @@ class Report(NamedTuple):
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Report on this machine."""
     check_writable(options.json)
     report = doctor_report(hardware.detect(), options.bandwidth)
-    console = console_of(sys.stdout, options.color)
-    give(options, everything(report) if options.verbose else screenful(report, console), report.document)
+    give(options, everything(report) if options.verbose else screenful(report), report.document)
     return FAILED if report.bandwidth_problem else OK
 
 
@@ -111,8 +102,8 @@ def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
 # --- a screenful ----------------------------------------------------------------------------------
 
 
-def screenful(report: Report, console: "Console") -> list[Block]:
-    """What fits a screen of this width; of problems as much as there is room for."""
+def screenful(report: Report) -> list[Block]:
+    """What fits a screen of 80 columns, and all problems."""
     document = report.document
     machine, versions = document.machine, document.versions
     rows = [
@@ -129,17 +120,13 @@ def screenful(report: Report, console: "Console") -> list[Block]:
     ]
     if not document.problems:
         return [first, [Styled("No problems found.", "green")], last]
-    table = Table([Column(prose=True)], [[problem] for problem in document.problems], indent=2)
-    problems = drawn([[table]], console).split("\n")
-    room = SCREENFUL - 4 - len(drawn([first, last], console).split("\n"))  # 2 empty lines, the heading, the prompt
-    if len(problems) > max(1, room):
-        problems = [*problems[: max(1, room - 1)], "  ..."]
-    return [first, [Styled("Problems", "bold yellow"), *problems], last]
+    problems = Table([Column(prose=True)], [[problem] for problem in document.problems], indent=2)
+    return [first, [Styled("Problems", "bold yellow"), problems], last]
 
 
 def _gpus(machine: dict[str, str]) -> str:
     """Equal GPUs are counted; without one, why none is used."""
-    cards = [value for name, value in machine.items() if name[:3] == "gpu" and name[3:].isdecimal()]
+    cards = gpus_of(machine)
     if not cards:
         return machine.get("gpu") or "none"
     counted = [f"{cards.count(card)} x {card}" if cards.count(card) > 1 else card for card in dict.fromkeys(cards)]
@@ -154,7 +141,6 @@ def _bandwidth(report: Report) -> str:
 
 
 def _downloads(cached: Sequence[CachedRepository]) -> str:
-    """How many models and kernels the Hub's cache holds, and their bytes."""
     parts = []
     for kind in ("model", "kernel"):
         sizes = [repository.bytes for repository in cached if repository.kind == kind]
@@ -223,7 +209,6 @@ def everything(report: Report) -> list[Block]:
 
 
 def add_commands(add: Add) -> None:
-    """The command and its options."""
     sub = add("doctor", doctor, "show the machine, the versions, and which choices are usable", json=True)
     sub.add_argument(
         "--bandwidth", action="store_true", help="measure the memory bandwidth and keep it for roofline bounds"

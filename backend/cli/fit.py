@@ -10,7 +10,7 @@ import msgspec
 from tokendyno.backend import hardware
 from tokendyno.backend.cli.files import check_folder, check_writable, give
 from tokendyno.backend.cli.main import OK
-from tokendyno.backend.cli.options import Add, add_model
+from tokendyno.backend.cli.options import Add, add_model, add_number
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.stored import add_history
 from tokendyno.backend.cli.terminal import Block, Column, Line, Row, Styled, Table
@@ -58,7 +58,6 @@ class ShardingDocument(msgspec.Struct, frozen=True):
 
 
 def fit(options: argparse.Namespace) -> int:
-    """What fits, or how the model is split."""
     check_writable(options.json)
     check_folder(options.models_dir)
     if options.sharding:
@@ -73,14 +72,12 @@ def fit(options: argparse.Namespace) -> int:
 
 
 def fit_of(options: argparse.Namespace) -> tuple[Fit, Measured | None]:
-    """The table, and the run that measured what fits."""
     device = device_of(hardware.detect(), options.gpu, options.vram)
     table = fit_table.fit(options.model, device, options.context, options.batch, options.models_dir, gpus=options.gpus)
     return table, _measured(table, options.history)
 
 
 def fit_document(table: Fit, run: Measured | None) -> dict[str, Any]:
-    """The JSON document."""
     return table.as_json() | {"answer": answer_view(table), "measured": run}
 
 
@@ -115,13 +112,11 @@ def fit_blocks(table: Fit, everything: bool = False, run: Measured | None = None
 
 
 def sharding_blocks(split: Sharding) -> list[Block]:
-    """How each parameter is split, with a line of sums."""
     headings = [Column(name, right=name not in ("Parameter", "How")) for name in SHARDING_COLUMNS]
     return [[split.heading], [Table(headings, [sharding_cells(row) for row in split.rows])]]
 
 
 def add_commands(add: Add) -> None:
-    """The command and its options."""
     summary = (
         "the smallest arrangement of a model that fits on a GPU, all quantizations and caches, and roofline bounds"
     )
@@ -130,11 +125,11 @@ def add_commands(add: Add) -> None:
     size = sub.add_mutually_exclusive_group()
     size.add_argument("--gpu", metavar="NAME", help="a GPU of the catalogue, such as RTX-4090 (default: this machine)")
     size.add_argument("--vram", metavar="SIZE", help="the memory of a GPU that is not in the catalogue, such as 24GiB")
-    sub.add_argument(
+    add_number(
+        sub,
         "--context",
-        type=int,
-        metavar="N",
-        help=f"tokens in the KV cache, or the model's maximum if that is less (default: {DEFAULT_CONTEXT:,})",
+        None,
+        f"tokens in the KV cache, or the model's maximum if that is less (default: {DEFAULT_CONTEXT:,})",
     )
     sub.add_argument("--batch", type=int, default=1, metavar="N", help="sequences in one batch")
     sub.add_argument("--gpus", type=int, default=1, metavar="N", help="such GPUs share the model; bytes are of one")

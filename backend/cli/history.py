@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL_USER
 from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.log import RunLog
-from tokendyno.backend.runs.row import ArmText
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.units import plural
 from tokendyno.backend.views.document import document_of
@@ -46,7 +45,6 @@ class HistoryDocument(msgspec.Struct, frozen=True):
 
 
 def history(options: argparse.Namespace) -> int:
-    """List runs; show one; pin arms; name, note, delete, and have back."""
     check_writable(options.json)
     action, words = options.action, options.what
     with _opened(options.history or default_file()) as (history, runs):
@@ -106,7 +104,6 @@ def _show(options: argparse.Namespace, history: History, runs: RunLog, run_id: s
 
 
 def _delete(history: History, action: str, words: list[str]) -> None:
-    """Delete runs, or have them back."""
     if not words:
         raise InputError(f"Which runs? Name them by the beginning of their ids: tokendyno history {action} ID ...")
     deleted = action == "undelete"
@@ -178,7 +175,15 @@ def _page_blocks(page: RunList) -> list[Block]:
     if not page.rows:
         return [[f"{plural(page.total, 'run')}, and none on page {page.page + 1:,}."]]
     rows = [
-        [row.id[:8], _when(row.created), _model(row), _arms(row.arms), row.machine, _remark(row)] for row in page.rows
+        [
+            row.id[:8],
+            _when(row.created),
+            ", ".join(filter(None, [row.label or row.model, row.work])),
+            without_controls("; ".join(f"{arm.name}: {arm.text}" for arm in row.arms)),
+            row.machine,
+            _remark(row),
+        ]
+        for row in page.rows
     ]
     first = page.page * page.per_page
     last = first + len(rows)
@@ -187,7 +192,6 @@ def _page_blocks(page: RunList) -> list[Block]:
 
 
 def _head(row: Row) -> Block:
-    """What the history says of one run."""
     lines = [f"Run {row.id}, {_when(row.created)}, {row.status}"]
     lines += [f"Name: {row.name}"] if row.name else []
     return [*lines, *([f"Note: {row.note}"] if row.note else [])]
@@ -223,31 +227,16 @@ def pins_blocks(side_by_side: SideBySide) -> list[Block]:
 
 def _when(created: float) -> str:
     """A moment in this machine's time."""
-    try:
-        return time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
-    except (ValueError, OverflowError, OSError):
-        return "unknown"
-
-
-def _model(row: Row) -> str:
-    """The model of a run, and what it had to do."""
-    return ", ".join(filter(None, [row.label or row.model, row.work]))
-
-
-def _arms(arms: Sequence[ArmText]) -> str:
-    """The arms of a run on a line."""
-    return without_controls("; ".join(f"{arm.name}: {arm.text}" for arm in arms))
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
 
 
 def _remark(row: Row) -> str:
-    """Its name, and what it came to."""
     status = "" if row.status == "done" else f"{row.status}. "
     verdict = f"{status}{row.line or ''}".strip()
     return without_controls(": ".join(filter(None, [row.name, verdict])))
 
 
 def add_commands(add: Add) -> None:
-    """The command and its options."""
     sub = add("history", history, "the runs that are kept: find, show, name, compare and delete them", json=True)
     sub.add_argument(
         "action",

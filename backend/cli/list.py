@@ -62,7 +62,6 @@ class ListDocument(msgspec.Struct, frozen=True):
 
 
 def list_names(options: argparse.Namespace) -> int:
-    """All lists, or one of them."""
     check_writable(options.json)
     kinds = (options.what,) if options.what else WHAT
     document = ListDocument(
@@ -79,7 +78,6 @@ def list_names(options: argparse.Namespace) -> int:
 
 
 def models(options: argparse.Namespace) -> int:
-    """List the catalogue."""
     check_writable(options.json)
     entries = _model_entries()
     give(options, _models(entries), ModelsDocument(entries))
@@ -104,7 +102,6 @@ def _models(entries: list[ModelEntry]) -> list[Block]:
 
 
 def _sections(document: ListDocument) -> list[Block]:
-    """A section for each list that was asked for."""
     sections: list[Block] = []
     if document.presets:
         rows = [[preset.name, preset.summary] for preset in document.presets]
@@ -129,7 +126,6 @@ def _sections(document: ListDocument) -> list[Block]:
 
 
 def add_commands(add: Add) -> None:
-    """Both commands."""
     sub = add("list", list_names, "list presets, axes with their choices, GPUs and models", json=True)
     sub.add_argument("what", nargs="?", choices=WHAT, metavar="WHAT", help=f"{', '.join(WHAT)} (default: all)")
     add("models", models, "list the models of the catalogue", json=True)

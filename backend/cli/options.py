@@ -34,30 +34,35 @@ Add = Callable[..., argparse.ArgumentParser]
 it has these options."""
 
 
+def add_number(sub: argparse._ActionsContainer, option: str, default: int | None, what: str) -> None:
+    sub.add_argument(option, type=int, default=default, metavar="N", help=what)
+
+
+def add_output(sub: argparse.ArgumentParser, option: str, what: str) -> None:
+    sub.add_argument(option, type=os.path.expanduser, metavar="FILE", help=what)
+
+
+def add_texts(sub: argparse.ArgumentParser, what: str) -> None:
+    sub.add_argument("--text", type=typed_path, action="append", metavar="FILE", help=what)
+
+
 def add_arm(sub: argparse.ArgumentParser, option: str = "--arm", what: str = "") -> None:
-    """The one arm of a command."""
     sub.add_argument(option, default="", metavar="ARM", help=f"{what}{ARM_HELP} {NO_CHOICE}")
 
 
 def add_all(sub: argparse.ArgumentParser) -> None:
-    """Whether a run is shown whole."""
     sub.add_argument("--all", action="store_true", help="every figure, the whole texts, every row of the ledgers")
 
 
 def add_repeats(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
-    """How often the arms run, and whether what took effect is found out. `hidden`: the help does not list them."""
     repeats = argparse.SUPPRESS if hidden else "run the arms N times in turn (A B A B)"
     sub.add_argument("--repeats", type=int, default=1, metavar="N", help=repeats)
     add_proof(sub, hidden)
 
 
 def add_pairs(sub: argparse.ArgumentParser) -> None:
-    """How many pairs of runs two arms take, and what their tokens cost."""
-    sub.add_argument(
-        "--repeats",
-        type=int,
-        metavar="N",
-        help=f"run exactly N pairs (A B A B); default: until they decide, at most {MOST_PAIRS}",
+    add_number(
+        sub, "--repeats", None, f"run exactly N pairs (A B A B); default: until they decide, at most {MOST_PAIRS}"
     )
     sub.add_argument(
         "--seconds",
@@ -88,13 +93,11 @@ def pairs_of(options: argparse.Namespace, request: Request) -> Request:
 
 
 def add_proof(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
-    """Whether what took effect is found out."""
     no_proof = "do not find out what took effect"
     sub.add_argument("--no-proof", action="store_true", help=argparse.SUPPRESS if hidden else no_proof)
 
 
 def add_model(sub: argparse.ArgumentParser) -> None:
-    """The model, and where it is."""
     sub.add_argument(
         "--model",
         default=DEFAULT_MODEL,
@@ -104,7 +107,6 @@ def add_model(sub: argparse.ArgumentParser) -> None:
 
 
 def add_models_dir(sub: argparse.ArgumentParser) -> None:
-    """A further folder of models."""
     sub.add_argument(
         "--models-dir",
         type=typed_path,
@@ -115,25 +117,12 @@ def add_models_dir(sub: argparse.ArgumentParser) -> None:
 
 
 def add_workload(sub: argparse.ArgumentParser) -> None:
-    """The model, the prompt, and how it is continued."""
     add_model(sub)
     prompt = sub.add_argument_group("prompt options")
     prompt.add_argument("--prompt", help="text to continue (default: the first one in presets/prompts.toml)")
     prompt.add_argument("--prompt-file", type=typed_path, metavar="FILE", help="read the prompt from a UTF-8 file")
-    prompt.add_argument(
-        "--prompt-tokens",
-        type=int,
-        default=0,
-        metavar="N",
-        help="cut or repeat the prompt to N tokens; without --prompt a synthetic one",
-    )
-    prompt.add_argument(
-        "--max-new-tokens",
-        type=int,
-        default=256,
-        metavar="N",
-        help="tokens to generate at most, or forward passes of an encoder",
-    )
+    add_number(prompt, "--prompt-tokens", 0, "cut or repeat the prompt to N tokens; without --prompt a synthetic one")
+    add_number(prompt, "--max-new-tokens", 256, "tokens to generate at most, or forward passes of an encoder")
     prompt.add_argument("--batch-size", type=int, default=1, metavar="N", help="copies of the prompt in one batch")
     prompt.add_argument("--seed", type=int, default=0, metavar="N", help="seed for sampling")
     prompt.add_argument("--temperature", type=float, default=0.0, metavar="T", help="sampling temperature; 0 is greedy")
@@ -158,6 +147,7 @@ def add_workload(sub: argparse.ArgumentParser) -> None:
     prompt.add_argument(
         "--reasoning",
         "--reasoning-effort",
+        dest="reasoning_effort",
         default="",
         metavar="EFFORT",
         help=f"with --chat, if the template supports it: {', '.join(EFFORTS)} (gpt-oss), "
@@ -175,21 +165,10 @@ def workload(options: argparse.Namespace, repeats: int | None = None) -> Workloa
         prompt = read_prompt(options.prompt_file)
     if prompt is None:
         prompt = "" if options.prompt_tokens else prompts()[0].text
-    return Workload(
-        prompt=prompt,
-        prompt_tokens=options.prompt_tokens,
-        max_new_tokens=options.max_new_tokens,
-        batch_size=options.batch_size,
-        temperature=options.temperature,
-        seed=options.seed,
-        repeats=options.repeats if repeats is None else repeats,
-        ignore_eos=options.ignore_eos,
-        top_k=options.top_k,
-        top_p=options.top_p,
-        chat=options.chat,
-        reasoning_effort=options.reasoning,
-        system=options.system,
-    )
+    repeats = options.repeats if repeats is None else repeats
+    fields = [field.name for field in dataclasses.fields(Workload) if field.name != "repeats"]
+    given = {name: getattr(options, name) for name in fields} | {"prompt": prompt}
+    return Workload(**given, repeats=repeats)
 
 
 def written_arms(
@@ -206,18 +185,15 @@ def written_arms(
 def request_of(
     options: argparse.Namespace, arms: Mapping[str, str], repeats: int | None = None, machine: Machine | None = None
 ) -> Request:
-    """The run that a prompt and arms ask for."""
     work = workload(options, repeats)
     proof = not getattr(options, "no_proof", False)  # export and sweeps have no such option
     return Request(options.model, written_arms(options, arms, work, machine), work, proof=proof)
 
 
 def passages_of(options: argparse.Namespace) -> list[QualityText]:
-    """The passages of the texts that --text names."""
     return [passage for path in options.text or [] for passage in passages(path.stem, read_prompt(path, "--text"))]
 
 
 def add_elsewhere(sub: argparse.ArgumentParser) -> None:
-    """GPUs that are not here."""
     sub.add_argument("--gpu", metavar="NAME", help="on a GPU of the catalogue (default: this machine)")
     sub.add_argument("--gpus", type=int, default=1, metavar="N", help="as many of them")

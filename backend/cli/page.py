@@ -19,7 +19,6 @@ ACTIONS = ("list", "add", "remove", "token", "revoke")
 
 
 def open_page(options: argparse.Namespace) -> int:
-    """Serve until interrupted."""
     settings = app.options_of(options, os.environ)
     return app.serve(settings) if options.no_browser else app.serve(settings, _show)
 
@@ -31,7 +30,6 @@ def _show(address: str) -> None:
 
 
 def users(options: argparse.Namespace) -> int:
-    """List users, add one or change a password, remove one, make a token, or revoke tokens and logins of one."""
     accounts = Users(options.users)
     action, name = options.action, options.name or ""
     if action == "list" and name:
@@ -67,7 +65,6 @@ def _password() -> str:
 
 
 def add_commands(add: Add) -> None:
-    """The commands and their options."""
     sub = add("open", open_page, "serve the page and open it in a browser, until Ctrl-C")
     app.add_options(sub, os.environ)
     sub.add_argument("--no-browser", action="store_true", help="only serve the page, and print its address")

@@ -12,7 +12,7 @@ import msgspec
 
 from tokendyno.backend.cli.terminal import LiveLine, console_of, drawn
 from tokendyno.backend.engine.bench import Bench
-from tokendyno.backend.models.counting import Progress, watched
+from tokendyno.backend.models.counting import watched
 from tokendyno.backend.runs.arm_series import ArmSeries, Phase
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.statistics import mean
@@ -27,7 +27,6 @@ quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 def _stream() -> TextIO:
-    """Standard error, or nowhere."""
     return io.StringIO() if quiet.get() else sys.stderr
 
 
@@ -47,7 +46,6 @@ def follow(bench: Bench, run: Run) -> bool:
 
 
 def shown_until(run: Callable[[], Run], over: Callable[[], bool]) -> None:
-    """Show progress of a run that nobody can stop."""
     with LiveLine(_stream()) as line:
         while not over():
             time.sleep(0.1)
@@ -55,7 +53,6 @@ def shown_until(run: Callable[[], Run], over: Callable[[], bool]) -> None:
 
 
 def _line_of(run: Run) -> str:
-    """How far a run is, as standard error shows it."""
     if not sys.stderr.isatty():
         return log_line(run)
     console = console_of(sys.stderr)
@@ -69,12 +66,11 @@ def counts_shown() -> Iterator[None]:
     doing = "transformers counts this architecture, without its weights"
     with LiveLine(_stream()) as line:
 
-        def show(progress: Progress | None) -> None:
-            if progress is None:
+        def show(spent_s: float | None) -> None:
+            if spent_s is None:
                 line.wipe()
-            elif sys.stderr.isatty() or progress.spent_s >= 60:
-                spent_s = progress.spent_s if sys.stderr.isatty() else progress.spent_s // 60 * 60
-                line.show(f"{doing}: {duration(spent_s)}")
+            elif sys.stderr.isatty() or spent_s >= 60:
+                line.show(f"{doing}: {duration(spent_s if sys.stderr.isatty() else spent_s // 60 * 60)}")
             else:
                 line.show(f"{doing}: seconds, on a busy machine minutes")
 

@@ -3,8 +3,8 @@
 import argparse
 
 from tokendyno.backend.cli.commands import perform
-from tokendyno.backend.cli.files import read_prompt, typed_path
-from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, written_arms
+from tokendyno.backend.cli.files import read_prompt
+from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, add_texts, written_arms
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.config import Request, reading_of
 from tokendyno.backend.errors import InputError
@@ -13,12 +13,10 @@ from tokendyno.backend.quality.texts import shipped_texts
 
 
 def quality(options: argparse.Namespace) -> int:
-    """Read the texts with both arms."""
     return perform(options, quality_of(options))
 
 
 def quality_of(options: argparse.Namespace) -> Request:
-    """What `quality` asks for."""
     if options.only_given and not options.text:
         raise InputError("--only-given leaves out the texts of tokendyno, and none was given. Add --text FILE.")
     texts = [QualityText(path.stem, read_prompt(path, "--text")) for path in options.text or []]
@@ -29,20 +27,13 @@ def quality_of(options: argparse.Namespace) -> Request:
 
 
 def add_commands(add: Add) -> None:
-    """The command's options."""
     summary = "compare what two arms predict on given texts: what a speed-up costs in quality"
     details = "What the figures mean: docs/metrics.md. A GGUF file is read dense: arms that quantize need a folder."
     sub = add("quality", quality, summary, details, json=True)
     sub.add_argument("--a", default="", metavar="ARM", help=f"arm A, the reference: {ARM_HELP}")
     sub.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
     add_model(sub)
-    sub.add_argument(
-        "--text",
-        type=typed_path,
-        action="append",
-        metavar="FILE",
-        help="a UTF-8 text of your own, beside those that come with tokendyno; may be given several times",
-    )
+    add_texts(sub, "a UTF-8 text of your own, beside those that come with tokendyno; may be given several times")
     sub.add_argument("--only-given", action="store_true", help="with --text: read no other texts")
     sub.add_argument("--context", type=int, default=16, metavar="N", help="tokens of each text that are its prompt")
     sub.add_argument("--positions", type=int, default=192, metavar="N", help="tokens to predict in each text, at most")

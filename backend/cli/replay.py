@@ -62,7 +62,6 @@ def import_file(options: argparse.Namespace) -> int:
 
 
 def add_commands(add: Add) -> None:
-    """The commands and their options."""
     sub = add("replay", replay, "play a run that is over again: its texts as fast as they came", color=True)
     sub.add_argument("run", metavar="RUN", help=WHAT)
     sub.add_argument("--speed", type=float, default=1.0, metavar="X", help="so many times as fast")

@@ -1,13 +1,12 @@
 """`tokendyno report`: a run that is over as a table, HTML, CSV or JSON; an ablation or a sweep as HTML."""
 
 import argparse
-import os
 from pathlib import Path
 
 from tokendyno.backend.ablation.courses import ID
 from tokendyno.backend.ablation.kinds import course_of_journal
 from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable, write_json, write_text
-from tokendyno.backend.cli.options import Add, add_all, add_models_dir
+from tokendyno.backend.cli.options import Add, add_all, add_models_dir, add_output
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.stored import WHAT, add_history, find_run, other_runs
@@ -29,7 +28,6 @@ JOURNAL = ".jsonl"
 
 
 def report(options: argparse.Namespace) -> int:
-    """Write what was asked for; a table where nothing was."""
     targets = {"--html": options.html, "--csv": options.csv, "--json": options.json, "--code": options.code}
     for option, target in targets.items():
         check_writable(target, option)
@@ -57,8 +55,7 @@ def _report_of_run(options: argparse.Namespace, run: Run, others: RunLog) -> int
         if not (code := code_file(run.snapshot())):
             raise InputError("No code was generated in this run: no arm of it was compiled by Inductor and proved.")
         write_text(options.code, code, "--code")
-    written = [target for target in (options.html, options.csv, options.json, options.code) if target is not None]
-    if written:
+    if written := [target for target in (options.html, options.csv, options.json, options.code) if target is not None]:
         say(f"Wrote {', '.join(written)}.")
     else:
         show(run_blocks(run, options.all, others.reading), options.color)
@@ -87,7 +84,6 @@ def _report_of_journal(options: argparse.Namespace, journal: Path) -> int:
 
 
 def add_commands(add: Add) -> None:
-    """The command and its options."""
     details = "An arm's script that this machine cannot write is replaced by the line that writes it where it ran."
     sub = add("report", report, "a run that is over as a table, an HTML file, CSV or JSON", details, json=True)
     sub.add_argument(
@@ -95,21 +91,9 @@ def add_commands(add: Add) -> None:
         metavar="RUN",
         help=f"{WHAT}; with --html also the journal of an ablation, a sweep or advice, or its id on the page",
     )
-    sub.add_argument(
-        "--html",
-        type=os.path.expanduser,
-        metavar="FILE",
-        help="one file that opens offline: charts, figures, ledger, scripts",
-    )
-    sub.add_argument(
-        "--csv",
-        type=os.path.expanduser,
-        metavar="FILE",
-        help="a line for each token of the first run, and each sample of memory",
-    )
-    sub.add_argument(
-        "--code", type=os.path.expanduser, metavar="FILE", help="the code that torch.compile generated for each graph"
-    )
+    add_output(sub, "--html", "one file that opens offline: charts, figures, ledger, scripts")
+    add_output(sub, "--csv", "a line for each token of the first run, and each sample of memory")
+    add_output(sub, "--code", "the code that torch.compile generated for each graph")
     add_all(sub)
     add_history(sub)
     add_models_dir(sub)

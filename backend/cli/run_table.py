@@ -10,7 +10,7 @@ from tokendyno.backend.optimizations import defaults
 from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.quality import FindReading, gate_of, readings, whole_reading
 from tokendyno.backend.runs.records import Created
-from tokendyno.backend.runs.row import choices_text
+from tokendyno.backend.runs.row import choices_text, gpus_of
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import plural, seconds_text
@@ -66,21 +66,17 @@ def run_blocks(run: Run, everything: bool = False, find: FindReading = no_readin
 
 
 def title(run: Snapshot) -> list[Line]:
-    """The model and the machine; a remark about the model; what each arm was asked for."""
-    created = run.created
-    gpu = next((value for name, value in created.machine.items() if name[:3] == "gpu" and name[3:].isdecimal()), None)
-    lines = [f"{created.model_label} on {gpu or created.machine.get('cpu', 'this machine')}", whole_note(created)]
+    created, (device, *_) = run.created, [*gpus_of(run.created.machine), run.created.machine.get("cpu", "this machine")]
+    lines = [f"{created.model_label} on {device}", whole_note(created)]
     lines += [f"{arm.name}: {choices_text(arm.choices)}" for arm in created.request.arms]
     return [line for line in lines if line]
 
 
 def _advice(card: Card | None) -> list[str]:
-    """What a card says beside its figures."""
     return [f"{card.recommendation}. {card.reason}".strip(), card.confidence, card.cost] if card else []
 
 
 def _verdict(sentence: str, *below: str) -> Block:
-    """The verdict, and under it what it is based on, what is known of quality, and what else differs."""
     lines = [Styled(sentence, "bold"), *(Styled(line, "dim") for line in below)]
     return [line for line in lines if line.text]
 
@@ -123,7 +119,6 @@ def _figures(run: Snapshot, figures: Sequence[Sequence[Tile]], deltas: Mapping[s
 
 
 def _texts(run: Snapshot, everything: bool) -> Block:
-    """What the arms wrote; one text where both wrote the same."""
     texts = {name: without_controls(arm.text) for name, arm in run.arms.items()}
     if len(texts) == 2 and len(set(texts.values())) == 1:
         return ["Both arms generated the same text:", *_text(next(iter(texts.values())), everything)]
@@ -135,7 +130,6 @@ def _texts(run: Snapshot, everything: bool) -> Block:
 
 
 def _text(text: str, everything: bool) -> list[Line]:
-    """A text: whole, or its beginning and how much more there is."""
     if everything or len(text) <= MAX_TEXT:
         return [text]
     return [text[:MAX_TEXT], Styled(f"({plural(len(text) - MAX_TEXT, 'more character')}; --all shows them)", "dim")]

@@ -189,7 +189,6 @@ def _document(rows: list[Row]) -> StartDocument:
 
 
 def _origins(start: Start) -> str:
-    """What had been done before, and where files and compiled graphs came from."""
     files = cache_text(start) and f"files {cache_text(start)}"
     return "; ".join(filter(None, [before_text(start), files, origin(start.compiled)]))
 
@@ -199,7 +198,6 @@ def _seconds(seconds: float | None) -> str:
 
 
 def add_commands(add: Add) -> None:
-    """The command and its options."""
     sub = add("start", start, "where the start of an arm goes, and from when on waiting for another pays", json=True)
     sub.add_argument("--a", default="", metavar="ARM", help=f"arm A: {ARM_HELP} {NO_CHOICE}")
     sub.add_argument("--b", metavar="ARM", help="arm B, likewise; without it, arm A alone")

@@ -23,7 +23,6 @@ HISTORY_HELP = "the history of runs (TOKENDYNO_HISTORY; default: that of the pag
 
 
 def add_history(sub: argparse.ArgumentParser) -> None:
-    """The option that names a history."""
     sub.add_argument("--history", type=typed_path, default=default_file(), metavar="FILE", help=HISTORY_HELP)
 
 

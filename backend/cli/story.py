@@ -57,6 +57,5 @@ def _command(here: Here) -> list[str]:
 
 
 def add_commands(add: Add) -> None:
-    """The command and its options."""
     sub = add("story", tell, "guided pages, one idea each, with a recording; without a name the list", color=True)
     sub.add_argument("name", nargs="?", default="", metavar="NAME", help="one of the list")

@@ -3,7 +3,6 @@
 import argparse
 import csv
 import io
-import os
 from dataclasses import replace
 
 from tokendyno.backend.ablation.headline import sweep_headline
@@ -12,9 +11,10 @@ from tokendyno.backend.ablation.kinds import Sweep
 from tokendyno.backend.ablation.sweep import MAX_POINTS, SIZES, PointResult, SweepDocument, require_readings, traffic_of
 from tokendyno.backend.ablation.sweep_view import sweep_table
 from tokendyno.backend.cli.files import give, write_text
-from tokendyno.backend.cli.options import Add, add_arm, workload
+from tokendyno.backend.cli.options import Add, add_arm, add_output, workload
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
 from tokendyno.backend.cli.trials import (
+    PROMPT,
     Ended,
     add_trial_options,
     check_options,
@@ -23,17 +23,12 @@ from tokendyno.backend.cli.trials import (
     trial_arm,
     trial_bench,
 )
-from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.runs.row import choices_text
 from tokendyno.backend.traffic.presets import traffic_preset, traffic_presets
 
-PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
-"""What is swept unless options say otherwise."""
-
 
 def sweep(options: argparse.Namespace) -> int:
-    """Run every point once a round, and show each with its interval."""
     check_options(options, options.csv)
     document, ended = swept(options)
     give(options, sweep_blocks(document), document)
@@ -64,7 +59,6 @@ def swept(options: argparse.Namespace) -> tuple[SweepDocument, Ended]:
 
 
 def _over(text: str) -> tuple[str, str]:
-    """Name and values of one --over."""
     name, sign, values = (part.strip() for part in text.partition("="))
     if not (name and sign and values):
         raise InputError(
@@ -77,7 +71,6 @@ def _over(text: str) -> tuple[str, str]:
 
 
 def sweep_blocks(document: SweepDocument) -> list[Block]:
-    """A line for each point."""
     points, over = document.points, document.over
     trials = min((point.trials for point in points if not point.refused), default=0)
     kls = [point.quality.kl_nats if point.quality else None for point in points]
@@ -107,7 +100,6 @@ COSTS = ("kl_nats", "top1_agreement", "perplexity_ratio")
 
 
 def csv_text(document: SweepDocument) -> str:
-    """The points as CSV."""
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow([*document.over, *FIGURES, *COSTS])
@@ -119,7 +111,6 @@ def csv_text(document: SweepDocument) -> str:
 
 
 def add_commands(add: Add) -> None:
-    """The command's options."""
     sub = add("sweep", sweep, "one arm over batch sizes, lengths, requests and choices, with intervals", json=True)
     add_arm(sub, what="the arm: ")
     sub.add_argument(
@@ -137,7 +128,5 @@ def add_commands(add: Add) -> None:
         help=f"draw many requests, as batch does (default where they are swept: {traffic_presets()[0].name})",
     )
     add_trial_options(sub, "point", "each point's choices with those of the first point")
-    sub.add_argument(
-        "--csv", type=os.path.expanduser, metavar="FILE", help="write the points as CSV; - is standard output"
-    )
+    add_output(sub, "--csv", "write the points as CSV; - is standard output")
     sub.set_defaults(prompt_tokens=PROMPT.prompt_tokens)

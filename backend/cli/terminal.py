@@ -226,7 +226,6 @@ class LiveLine:
         self._shown = text
 
     def wipe(self) -> None:
-        """Leave the terminal as it was."""
         if self._terminal and self._shown:
             self._stream.write(WIPE)
             self._stream.flush()

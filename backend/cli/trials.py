@@ -18,7 +18,7 @@ from tokendyno.backend.arms.bundles import gave_way
 from tokendyno.backend.cli.commands import bench_of
 from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable, typed_path
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
-from tokendyno.backend.cli.options import add_workload, written_arms
+from tokendyno.backend.cli.options import add_number, add_workload, written_arms
 from tokendyno.backend.cli.progress import follow, say
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.config import Workload
@@ -30,6 +30,9 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.units import plural
 
+PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
+"""What arms and points are tried with unless options say otherwise."""
+
 MAX_ROUNDS = 50
 
 COMMAND = "command-"
@@ -38,13 +41,7 @@ COMMAND = "command-"
 
 def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) -> None:
     """The prompt, rounds and journal. `what` runs once a round; `compared`: what is compared on texts with what."""
-    sub.add_argument(
-        "--rounds",
-        type=int,
-        default=3,
-        metavar="N",
-        help=f"how often each {what} runs; every other round goes backwards",
-    )
+    add_number(sub, "--rounds", 3, f"how often each {what} runs; every other round goes backwards")
     sub.add_argument(
         "--journal",
         type=typed_path,
@@ -60,7 +57,6 @@ def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) ->
 
 
 def add_places(sub: argparse.ArgumentParser) -> None:
-    """Where trials run beside each other."""
     sub.add_argument(
         "--side-by-side", type=int, metavar="N", help="run N trials at once, each on a GPU of its own (default: one)"
     )
@@ -73,7 +69,6 @@ def add_places(sub: argparse.ArgumentParser) -> None:
 
 
 def command_id() -> str:
-    """A new id, which the runs of a command name."""
     return f"{COMMAND}{secrets.token_hex(8)}"
 
 
@@ -128,7 +123,6 @@ class Ended(NamedTuple):
 
 
 def code_of(error: InputError) -> int:
-    """The exit code of what ended trials early."""
     return FAILED if isinstance(error, TrialFailed) and not error.bad_input else BAD_INPUT
 
 
@@ -175,13 +169,11 @@ def _carry_out(
 
 
 def watch(bench: Bench, run: Run, what: str) -> None:
-    """Say what a run is, and show its progress until it has ended."""
     say(what)
     follow(bench, run)
 
 
 def trial_task_of(options: argparse.Namespace, bench: Bench) -> TrialTask:
-    """What the tasks of a command have in common."""
     folder = str(Path(options.models_dir).resolve()) if options.models_dir else None
     return TrialTask([], folder, bench.machine().device, hardware.versions())
 

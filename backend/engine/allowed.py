@@ -5,7 +5,7 @@ from tokendyno.backend.arms.check import prompt_tokens as estimated
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.conductor import Job
 from tokendyno.backend.engine.worker_memory import PREDICTED_SHARE, worker_limit
-from tokendyno.backend.errors import InputError
+from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hosting.limits import NO_RUNS, Limits
 from tokendyno.backend.hosting.visitor import Visitor
@@ -22,7 +22,6 @@ SPARE_DISK_BYTES = 1 << 30
 
 
 def check_runs(limits: Limits) -> None:
-    """InputError where the mode allows no runs."""
     if not limits.runs:
         raise InputError(NO_RUNS)
 
@@ -33,7 +32,7 @@ def check_model(ref: str, limits: Limits) -> None:
     entry = find(name)
     names = {name.casefold(), *((entry.name.casefold(), entry.repo.casefold()) if entry else ())}
     if limits.models and not names & {allowed.casefold() for allowed in limits.models}:
-        raise InputError(f"This page does not run {_short(ref)}. Choose one of: {', '.join(limits.models)}.")
+        raise InputError(f"This page does not run {shown(ref)!r}. Choose one of: {', '.join(limits.models)}.")
 
 
 def check_allowed(
@@ -64,7 +63,7 @@ def check_allowed(
         unknown_kernels = [load.attention or ""] * load.any_kernel + [kernel for _, kernel in load.kernels_mapping]
         if unknown_kernels and limits.mode != "local":
             raise InputError(
-                f"{prefix}{_short(unknown_kernels[0])} is a kernel of the Hub that tokendyno does not know. Such code "
+                f"{prefix}{shown(unknown_kernels[0])!r} is a kernel of the Hub that tokendyno does not know. Such code "
                 "runs only where tokendyno serves its own user. Choose another."
             )
         refused = [] if limits.hub_kernels else sorted(hub_kernels(checked, facts, machine) - set(limits.kernels))
@@ -157,7 +156,3 @@ def _check_lengths(request: Request, limits: Limits) -> None:
 
 def _size(size: int) -> str:
     return " ".join(bytes_text(size))
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 64 else f"{text[:61]}...")

@@ -73,7 +73,6 @@ QUIET_S = 20.0
 class Bench:
     """What the page and the command line use: check, submit, cancel, wait.
 
-    choose   which kind of executor carries out a plan
     history  None: runs are kept in memory only
     hosts    machines that share each model, this one included
     """
@@ -141,12 +140,10 @@ class Bench:
         self.pool.inbox.put(Letter(None, Wake()))
 
     def machine(self) -> Machine:
-        """The machine as it is now."""
         return replace(hardware.detect(), hosts=self._hosts)
 
     @property
     def messages(self) -> list[str]:
-        """What the user should know now: of this machine, of the history, and what is not being kept."""
         return [*self._startup, *self.store.messages, *filter(None, [self.store.trouble])]
 
     @property
@@ -156,7 +153,6 @@ class Bench:
 
     @property
     def local_paths(self) -> bool:
-        """Whether folders and files of this machine may be named as models."""
         return self.limits.local_paths
 
     def _open_jobs(self) -> list[Job]:
@@ -164,12 +160,10 @@ class Bench:
         return [*self._turns, *([self._current] if self._current else [])]
 
     def place(self, run_id: str) -> QueuePlace | None:
-        """Where a run stands in the queue; None if it does not wait."""
         with self._lock:
             return place_of(run_id, self._current, self._turns, self._pace, time.monotonic())
 
     def facts(self, model: str) -> ModelFacts:
-        """The facts of a model that visitors may use. InputError says why there is none."""
         check_model(model, self.limits)
         return resolve(model, self.models_dir, local_paths=self.local_paths)
 
@@ -192,7 +186,6 @@ class Bench:
         return self._start_costs.of(model, Place(self.machine().describe(), hardware.versions()))
 
     def obstacle(self, facts: ModelFacts) -> str:
-        """Why a model cannot be loaded here now, and what to do; "" if nothing is known to prevent it."""
         return obstacle(facts, self.machine().hub_offline)
 
     def _check_arms(self, request: Request, elsewhere: Machine | None = None) -> tuple[ModelFacts, dict[str, Checked]]:

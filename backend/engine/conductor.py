@@ -1,6 +1,7 @@
 """Conducts one run: workers ready, models loaded, arms in turn, every event into the log."""
 
 import contextlib
+import dataclasses
 import logging
 import math
 import threading
@@ -46,10 +47,7 @@ ENOUGH_POSITIONS = 192
 
 @dataclass(slots=True)
 class Job:
-    """A queued or running run: its facts, the checked plan of each arm, and a cancel flag.
-
-    address    from where it was asked for, "" where that is not counted
-    """
+    """A queued or running run: its facts, the checked plan of each arm, and a cancel flag."""
 
     run: Run
     facts: ModelFacts
@@ -121,7 +119,6 @@ class Conductor:
         self._begin_s = time.monotonic()
 
     def perform(self) -> None:
-        """Run all arms, prove them, read texts. Raises Halt when the run ends early."""
         self._runs.expect(self._run.created)
         peak_rates.measure_unknown_gpu(
             self._machine,
@@ -303,21 +300,12 @@ class Conductor:
         request, later = self._run.request, self._proves_last
         last = LEAST_PAIRS - 1 if self._decides else request.workload.repeats - 1
         work, traffic = of_arm(request.workload, request.traffic, self._plan(arm))
+        given = dataclasses.asdict(work) | {"ignore_eos": work.ignore_eos or self._job.facts.random}
+        del given["repeats"]  # each is a command
         return Generate(
             plan=self._plan(arm),
-            prompt=work.prompt,
-            prompt_tokens=work.prompt_tokens,
-            max_new_tokens=work.max_new_tokens,
-            batch_size=work.batch_size,
-            temperature=work.temperature,
-            seed=work.seed,
-            ignore_eos=work.ignore_eos or self._job.facts.random,
+            **given,
             warmup=True,
-            top_k=work.top_k,
-            top_p=work.top_p,
-            chat=work.chat,
-            reasoning_effort=work.reasoning_effort,
-            system=work.system,
             prove=request.proof and self._repeat == last and not later,
             keep=request.proof and later,
             traffic=traffic,

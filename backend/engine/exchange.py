@@ -124,7 +124,6 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """Seconds left, never negative."""
         return max(0.0, self._at_s - time.monotonic())
 
 
@@ -141,7 +140,6 @@ class Exchange:
         self._until_s = math.inf
 
     def wait_ready(self, arm: str) -> None:
-        """Wait until the arm's worker accepts commands."""
         self.phase, self._until_s = "start", math.inf
         worker = self._pool.slots[arm]
         while not worker.ready:
@@ -229,7 +227,6 @@ class Exchange:
         )
 
     def _end_large(self, arm: str) -> NoReturn:
-        """The arm's processes hold more memory than they may."""
         self._pool.drop(arm)
         size = " ".join(bytes_text(self._watch.limit_bytes or 0))
         raise Halt(

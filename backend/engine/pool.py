@@ -79,7 +79,6 @@ class Residue:
 
     @property
     def spent(self) -> bool:
-        """Whether any other run needs a new worker."""
         return self.running is not None or self.attached or self._counts(self.left_bytes)
 
     def _counts(self, left: float) -> bool:
@@ -110,7 +109,6 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """Whether it accepts commands."""
         return self.start_s is not None
 
 
@@ -129,7 +127,6 @@ class WorkerPool:
 
     @property
     def pids(self) -> list[int]:
-        """Ids of all processes of the workers that are alive."""
         return [pid for worker in self._all() if worker.executor.alive for pid in worker.executor.pids]
 
     def freeable_bytes(self, device: int) -> int:
@@ -167,7 +164,6 @@ class WorkerPool:
         return self.slots[slot]
 
     def drop(self, slot: str) -> None:
-        """End a slot's worker and free its memory."""
         worker = self.slots.pop(slot, None)
         if worker is not None:
             worker.executor.end()
@@ -177,7 +173,6 @@ class WorkerPool:
             self.drop(slot)
 
     def end_all(self) -> None:
-        """End all workers, spares too."""
         self.end_slots()
         while self.spares:
             self.spares.pop().executor.end()

@@ -2,7 +2,6 @@
 KV cache, memory and roofline bound."""
 
 from dataclasses import replace
-from typing import Literal
 
 from tokendyno.backend.arms.check import Checked, prompt_tokens
 from tokendyno.backend.config import Request
@@ -14,7 +13,7 @@ from tokendyno.backend.predict import roofline
 from tokendyno.backend.predict.kv import kv_polyline
 from tokendyno.backend.predict.memory import peak_bytes
 from tokendyno.backend.predict.parallel import shard
-from tokendyno.backend.predict.roofline import Bound, bound, bound_points, prefill_bound
+from tokendyno.backend.predict.roofline import bound, bound_points, prefill_bound
 from tokendyno.backend.predict.setup import Setup, setup_of
 from tokendyno.backend.predict.shape import Shape
 from tokendyno.backend.predict.weights import resolved_dtype
@@ -60,7 +59,7 @@ def predict(
         work,
         memory.by_part(),
         reads,
-        _exchanges(step),
+        "" if not step.exchanged_bytes else "not counted" if step.exchange_s is None else "included",
         _prefill(checked, facts, setup, started, rates),
     )
 
@@ -78,12 +77,6 @@ def _prefill(
     return PrefillBound(
         prefill.seconds, prefill.limited_by, f"{roofline.work(prefill, rates)} at {roofline.basis(prefill, rates)}"
     )
-
-
-def _exchanges(step: Bound) -> Literal["", "included", "not counted"]:
-    if not step.exchanged_bytes:
-        return ""
-    return "not counted" if step.exchange_s is None else "included"
 
 
 # --- work and seconds ----------------------------------------------------------------------------
@@ -119,7 +112,6 @@ def work_of(request: Request) -> int:
 
 
 def tokens_of_arm(request: Request) -> int:
-    """Tokens of one arm in one repeat."""
     if request.quality is not None:
         return (len(request.quality.texts) + 1) * request.quality.positions
     if request.traffic is None:

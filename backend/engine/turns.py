@@ -41,11 +41,9 @@ class Turns:
             yield from (queue[turn] for queue in queues if turn < len(queue))
 
     def add(self, job: Job) -> None:
-        """Let a run wait behind its owner's others."""
         self._queues.setdefault(job.owner, deque()).append(job)
 
     def take(self) -> Job | None:
-        """The run whose turn it is; None if none waits."""
         if not self._queues:
             return None
         owner, queue = self._queues.popitem(last=False)
@@ -55,7 +53,6 @@ class Turns:
         return job
 
     def remove(self, run_id: str) -> Job | None:
-        """A run that no longer waits; None if it did not."""
         for owner, queue in self._queues.items():
             for job in queue:
                 if job.id == run_id:
@@ -76,11 +73,9 @@ class Pace:
         self._runs: deque[tuple[str, int, float]] = deque(maxlen=KNOWN_RUNS)
 
     def note(self, request: Request, seconds: float) -> None:
-        """A run was finished in so many seconds."""
         self._runs.append((request.model, work_of(request), seconds))
 
     def expected_s(self, request: Request) -> float | None:
-        """Seconds that a run will take; None while nothing is known."""
         if not self._runs:
             return None
         rates = [seconds / work for model, work, seconds in self._runs if model == request.model]

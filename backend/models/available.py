@@ -51,11 +51,6 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
             f"{name} {lacking}, and downloads are off (HF_HUB_OFFLINE). Unset it to download the model, give a "
             f"local folder, {shape}."
         )
-    if entry is not None and entry.gated and not hub.logged_in():
-        raise InputError(
-            f"{name} {lacking}, is gated, and no login is known here. Accept its licence at "
-            f"https://huggingface.co/{repo}, then log in with: hf auth login; {shape}."
-        )
     try:
         hub.remote(repo, facts.source.at)
     except hub.HubUnreachable as error:

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from tokendyno.backend.errors import InputError
 from tokendyno.backend.files.toml import read_toml, refuse_duplicates
 from tokendyno.backend.models.facts import ModelKind
 from tokendyno.backend.paths import PRESETS
@@ -40,13 +39,10 @@ class CatalogueEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def config(self) -> str:
-        """Its config as JSON text, as AutoConfig.for_model takes it. InputError if an embedded model's is missing."""
+        """Its config as JSON text, as AutoConfig.for_model takes it."""
         if self.folder is None:
             return msgspec.json.encode(self.table | dict.fromkeys(self.nulls)).decode()
-        try:
-            return (self.folder / "config.json").read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            raise InputError(f"{self.folder} has no readable config.json. Reinstall tokendyno.") from None
+        return (self.folder / "config.json").read_text(encoding="utf-8")
 
 
 class _CatalogueFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,7 +51,6 @@ class _CatalogueFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def catalogue() -> tuple[CatalogueEntry, ...]:
-    """All models known by name, the default first. Read once."""
     return read_catalogue(PRESETS / "models.toml")
 
 

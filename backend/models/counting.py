@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import psutil
@@ -94,19 +94,12 @@ _one_at_a_time = threading.Lock()
 _wait: ContextVar[bool] = ContextVar("wait", default=True)
 
 
-class Progress(NamedTuple):
-    """Progress of a count: seconds since it began, and seconds of a processor that it took."""
-
-    spent_s: float
-    cpu_s: float
-
-
-_watchers: list[Callable[[Progress | None], object]] = []
+_watchers: list[Callable[[float | None], object]] = []
 
 
 @contextmanager
-def watched(watcher: Callable[[Progress | None], object]) -> Iterator[None]:
-    """A context in which `watcher` gets the progress of counts, and None at their ends."""
+def watched(watcher: Callable[[float | None], object]) -> Iterator[None]:
+    """A context in which `watcher` gets the seconds that a count has taken, again and again, and None at its end."""
     _watchers.append(watcher)
     try:
         yield
@@ -114,9 +107,9 @@ def watched(watcher: Callable[[Progress | None], object]) -> Iterator[None]:
         _watchers.remove(watcher)
 
 
-def _notify(now: Progress | None) -> None:
+def _notify(spent_s: float | None) -> None:
     for watcher in [*_watchers]:
-        watcher(now)
+        watcher(spent_s)
 
 
 class Shipped(msgspec.Struct, frozen=True):
@@ -134,7 +127,6 @@ def config_key(config: dict[str, Any]) -> str:
 
 
 def counted_by() -> str:
-    """Major and minor version of the transformers here."""
     return importlib.metadata.version("transformers").rpartition(".")[0]
 
 
@@ -210,7 +202,7 @@ def bare_environment() -> dict[str, str]:
 
 
 def answered(
-    command: Sequence[str], data: bytes, cpu_limit_s: float, notify: Callable[[Progress], object] = lambda now: None
+    command: Sequence[str], data: bytes, cpu_limit_s: float, notify: Callable[[float], object] = lambda spent_s: None
 ) -> subprocess.CompletedProcess[bytes]:
     """Give a process `data` and wait for its end. Raises TimeoutExpired, CalledProcessError."""
     began_s = time.monotonic()
@@ -219,19 +211,17 @@ def answered(
     ) as process:
         try:
             to_send: bytes | None = data
-            cpu_s = 0.0
             while True:
                 try:
                     out, err = process.communicate(to_send, timeout=LOOK_S)
                     break
                 except subprocess.TimeoutExpired:
-                    to_send, now_s = None, time.monotonic()
+                    to_send, spent_s, cpu_s = None, time.monotonic() - began_s, 0.0
                     with suppress(psutil.Error):
-                        used = psutil.Process(process.pid).cpu_times()
-                        cpu_s = used.user + used.system
-                    if cpu_s > cpu_limit_s or now_s - began_s > MOST_WAIT_S:
+                        cpu_s = sum(psutil.Process(process.pid).cpu_times()[:2])
+                    if cpu_s > cpu_limit_s or spent_s > MOST_WAIT_S:
                         raise
-                    notify(Progress(now_s - began_s, cpu_s))
+                    notify(spent_s)
         except BaseException:
             process.kill()
             raise

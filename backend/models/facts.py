@@ -38,7 +38,6 @@ class Matrix:
 
     @property
     def elements(self) -> int:
-        """Elements in all of them."""
         return self.count * self.rows * self.columns
 
 
@@ -73,7 +72,6 @@ class TextModel:
     """The shape of one text model.
 
     layer_kinds        one per layer of the cache: a sliding window, everything, or a fixed state
-    window             in tokens
     heads, kv_heads    query heads and key/value heads of one layer, each of `head_dim` elements
     experts            experts per layer, 0 if dense; each token is routed to `experts_per_token` of them
     dtype              torch dtype of the checkpoint, e.g. "bfloat16"; what "auto" in a plan means
@@ -110,7 +108,6 @@ class ModelFacts(TextModel):
     packed_bytes       size of the tensors in the weight files, if their headers were read
     has_chat_template  False: the tokenizer files have no chat template; True: they have one, or it is unknown
     template_variables  by which its chat template knows how long to reason; None: unknown
-    template_parts     its chat template takes the content of a message as a list of parts alone
     counted_cache      the cache's layers, where they were counted; empty: all are alike but for the window
     fits_static        whether `generate` can keep its tokens in a static cache
     fits_slots         whether the custom decode loop can take its steps, over slots of a static cache
@@ -170,10 +167,8 @@ class ModelFacts(TextModel):
 
     @property
     def sliding_layers(self) -> int:
-        """Number of sliding-window layers."""
         return self.layer_kinds.count("sliding")
 
     @property
     def full_layers(self) -> int:
-        """Number of full-attention layers."""
         return self.layer_kinds.count("full")

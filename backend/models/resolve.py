@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tokendyno.backend.errors import InputError, unknown
+from tokendyno.backend.errors import InputError, shown, unknown
 from tokendyno.backend.models.catalogue import CatalogueEntry, catalogue, find
 from tokendyno.backend.models.counting import Counted, NotCountedYet, count, without_waiting
 from tokendyno.backend.models.facts import RANDOM_NOTE, ModelFacts
@@ -198,13 +198,9 @@ def _facts(
     dtype = _dtype(fields, here)
     notes = [RANDOM_NOTE * (source.kind == "random")]
     if known.stored and known.stored.layout == "unknown" and weights is None:
-        how = f" with {known.quantization}" if known.quantization else ""
-        advice = "Download it and give its folder, or choose another"
-        if known.quantization == "hqq":
-            advice = "Choose another one"
         raise InputError(
-            f"{where}: this checkpoint is quantized{how}, and how many bytes that takes is not known: "
-            f"{known.stored.reason}. {advice}."
+            f"{where}: how many bytes the weights take as this checkpoint is quantized is not known here "
+            f"({known.stored.says}). Download it and give its folder, or choose another."
         )
     if known.stored and known.stored.layout == "decompressed":
         notes.append("transformers unpacks compressed-tensors at the first step: it needs as much memory as dense.")
@@ -232,12 +228,9 @@ MAX_REFERENCE = 1_024
 
 def clean(ref: str) -> str:
     """The reference, stripped. InputError if it cannot name a model: empty, too long, or not printable."""
-    if not ref.strip():
-        raise InputError("No model is given. Give a catalogue name (pocket), a Hub id, a folder or a GGUF file.")
-    reason = "it is too long" if len(ref) > MAX_REFERENCE else "it contains control characters"
-    if len(ref) > MAX_REFERENCE or not ref.isprintable():
+    if not ref.strip() or len(ref) > MAX_REFERENCE or not ref.isprintable():
         raise InputError(
-            f"This cannot be the name of a model: {reason}. Give a catalogue name (pocket), a Hub id, a folder or a "
+            f"{shown(ref)!r} cannot be the name of a model. Give a catalogue name (pocket), a Hub id, a folder or a "
             "GGUF file."
         )
     return ref.strip()

@@ -70,7 +70,6 @@ class StoredFormat:
     group    columns (inputs) that share a scale; 0: all of them
     block    rows and columns that share a scale (fp8); (0, 0): all of them
     vision_dense  the matrices that no step over text uses were left dense
-    reason   why the bytes are unknown, with layout "unknown"
     says     what `quantization_config` states, as name=value, cut where it is long
     """
 
@@ -81,7 +80,6 @@ class StoredFormat:
     group: int = 0
     block: tuple[int, int] = (0, 0)
     vision_dense: bool = False
-    reason: str = ""
     says: str = field(default="", compare=False)
 
 
@@ -93,10 +91,12 @@ def read_stored(config: Fields, experts: bool) -> StoredFormat | None:
         return None
     names = [name for name in part if part.has(name)]
     says = ", ".join(f"{shown(name)}={shown(part.raw(name))}" for name in names[:MOST_SAID])
-    return replace(_format(part, config, experts), says=says + (", ..." if len(names) > MOST_SAID else ""))
+    stored = _format(part, config, experts) or StoredFormat(quant_method(part), "unknown")
+    return replace(stored, says=says + (", ..." if len(names) > MOST_SAID else ""))
 
 
-def _format(part: Fields, config: Fields, experts: bool) -> StoredFormat:
+def _format(part: Fields, config: Fields, experts: bool) -> StoredFormat | None:
+    """None where it is not modeled here how the matrices are packed."""
     method, architecture = quant_method(part), config.text("model_type")
     if method not in METHODS:
         what = (
@@ -104,20 +104,15 @@ def _format(part: Fields, config: Fields, experts: bool) -> StoredFormat:
         )
         raise InputError(f"{part.where} names {what}: it cannot load these weights. Use the original checkpoint.")
     if method == "mxfp4":
-        if architecture != "gpt_oss":
-            return _unknown(method, "transformers packs the experts of gpt-oss alone in MXFP4")
-        return StoredFormat(method, "mxfp4")
-    if architecture in OF_CONV1D and method in ("gptq", "awq"):
-        return _unknown(method, "its layers are Conv1D, which transformers does not load packed in this way")
-    if experts and method in EXPERTS_STAY:
-        return _unknown(method, "transformers 5 stacks a layer's experts and cannot load them packed in this way")
+        return StoredFormat(method, "mxfp4") if architecture == "gpt_oss" else None
+    if (architecture in OF_CONV1D and method in ("gptq", "awq")) or (experts and method in EXPERTS_STAY):
+        return None
     skipped = [str(name) for field in SKIPS for name in part.items(field, 100_000) or ()]
-    unknown = next((name for name in skipped if not (DENSE_ANYWAY.search(name) or VISION.search(name))), None)
-    if unknown is not None:
-        return _unknown(method, f"it leaves out {show(unknown)}, whose share of the weights is not known here")
+    if not all(DENSE_ANYWAY.search(name) or VISION.search(name) for name in skipped):
+        return None
     listed = any(part.has(field) for field in SKIPS)
     if method in CONVERTED and listed and not any(map(HEAD.search, skipped)):
-        return _unknown(method, "its list of what stays dense does not name lm_head, which is then packed too")
+        return None
     dense = any(map(TOWER.search, skipped))
     match method:
         case "gptq" if not part.has("dynamic", "modules_in_block_to_quantize") and not part.flag("lm_head", False):
@@ -134,9 +129,7 @@ def _format(part: Fields, config: Fields, experts: bool) -> StoredFormat:
             return _torchao(part, dense)
         case "quanto" if part.raw("weights") in ("int8", "int4"):
             return StoredFormat(method, "choice", f"quanto-{part.raw('weights')}", vision_dense=dense)
-        case "hqq":
-            return _unknown(method, "transformers 5.22 cannot load HQQ weights")
-    return _unknown(method, "this format, or this variant of it, is not modeled here")
+    return None
 
 
 def quantization_part(config: Fields) -> Fields | None:
@@ -166,49 +159,44 @@ def quant_method(part: Fields) -> str:
     return part.text("quant_method") or ("bitsandbytes" if part.has("load_in_4bit", "load_in_8bit") else "")
 
 
-def _grouped(part: Fields, layout: Literal["gptq", "awq"], dense: bool) -> StoredFormat:
+def _grouped(part: Fields, layout: Literal["gptq", "awq"], dense: bool) -> StoredFormat | None:
     bits = part.count(("bits", "w_bit"), 4, "width")
     group = part.raw("group_size", "q_group_size")
     if bits not in (2, 3, 4, 8) or (layout == "awq" and bits != 4):
-        return _unknown(layout, f"{bits} bits are not modeled here")
+        return None
     group = 128 if group is None else group
     if isinstance(group, bool) or not isinstance(group, int) or not (group == -1 or 8 <= group <= 65_536):
-        return _unknown(layout, f"its group_size is {show(group)}")
+        return None
     return StoredFormat(layout, layout, bits=bits, group=max(0, group), vision_dense=dense)
 
 
-def _fp8(part: Fields, dense: bool) -> StoredFormat:
+def _fp8(part: Fields, dense: bool) -> StoredFormat | None:
     """DeepSeek's blocks, or one scale a matrix."""
     block = part.items("weight_block_size", 2)
     if block is None:
         return StoredFormat("fp8", "fp8", bits=8, vision_dense=dense)
     if len(block) != 2 or not all(type(extent) is int and 8 <= extent <= 65_536 for extent in block):
-        return _unknown("fp8", f"its weight_block_size is {show(block)}")
+        return None
     return StoredFormat("fp8", "fp8", bits=8, block=(block[0], block[1]), vision_dense=dense)
 
 
-def _bitsandbytes(part: Fields, dense: bool) -> StoredFormat:
+def _bitsandbytes(part: Fields, dense: bool) -> StoredFormat | None:
     if part.flag("load_in_8bit", False):
         return StoredFormat("bitsandbytes", "choice", "bnb-int8", vision_dense=dense)
     kind = part.text("bnb_4bit_quant_type") or "fp4"
     if not part.flag("load_in_4bit", False) or kind not in ("nf4", "fp4"):
-        return _unknown("bitsandbytes", "its quantization_config has neither load_in_8bit nor load_in_4bit")
+        return None
     double = "-double" if part.flag("bnb_4bit_use_double_quant", False) else ""
     return StoredFormat("bitsandbytes", "choice", f"bnb-{kind}{double}", vision_dense=dense)
 
 
-def _torchao(part: Fields, dense: bool) -> StoredFormat:
+def _torchao(part: Fields, dense: bool) -> StoredFormat | None:
     quant_type = part.part("quant_type")
     kind = quant_type.part("default") if quant_type else None
     name = kind.text("_type") if kind else None
     data = kind.part("_data") if kind else None
     group = data.raw("group_size") if data else None
-    if part.flag("include_input_output_embeddings", False):
-        return _unknown("torchao", "it packs embeddings and head, too")
-    if name not in TORCHAO or (name == "Int4WeightOnlyConfig" and group not in (None, 128)):
-        return _unknown("torchao", f"{name or 'its quant_type'} is not modeled here")
+    packs_head = part.flag("include_input_output_embeddings", False)
+    if packs_head or name not in TORCHAO or (name == "Int4WeightOnlyConfig" and group not in (None, 128)):
+        return None
     return StoredFormat("torchao", "choice", TORCHAO[name], vision_dense=dense)
-
-
-def _unknown(method: str, reason: str) -> StoredFormat:
-    return StoredFormat(method, "unknown", reason=reason)

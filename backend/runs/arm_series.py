@@ -31,7 +31,7 @@ from tokendyno.backend.messages import (
 )
 from tokendyno.backend.predict.kv import KvPoint
 from tokendyno.backend.runs.batch_series import BatchSeries
-from tokendyno.backend.runs.records import ArmEvent, Predicted, PrefillBound, RooflinePoint, Status, StepReads, Unit
+from tokendyno.backend.runs.records import ArmEvent, Predicted, RooflinePoint, Status, Unit
 from tokendyno.backend.runs.summary import Measured
 
 P = TypeVar("P", KvPoint, RooflinePoint)
@@ -80,14 +80,7 @@ class ArmSeries:
     sample_bytes: list[int] = field(default_factory=list)
     phases: dict[PhaseName, Phase] = field(default_factory=dict)
     first_phases: dict[PhaseName, Phase] = field(default_factory=dict)
-    predicted_kv: list[KvPoint] = field(default_factory=list)
-    roofline: list[RooflinePoint] = field(default_factory=list)
-    roofline_note: str = ""
-    roofline_work: str = ""
-    exchanges: str = ""
-    reads: StepReads | None = None
-    prefill: PrefillBound | None = None
-    predicted_memory: dict[str, int] = field(default_factory=dict)
+    predicted: Predicted = field(default_factory=lambda: Predicted("", []))
     expected_s: dict[PhaseName, float] = field(default_factory=dict)
     expected_whole_s: dict[PhaseName, float] = field(default_factory=dict)
     loaded: Loaded | None = None
@@ -144,13 +137,6 @@ class ArmSeries:
             case Scored():
                 self.scores.append(event)
                 self.state = "done"
-
-    def take_prediction(self, record: Predicted) -> None:
-        """Fold in what was predicted for this arm."""
-        self.predicted_kv, self.predicted_memory = record.kv, record.memory
-        self.roofline, self.roofline_note = record.roofline, record.roofline_note
-        self.roofline_work, self.reads = record.roofline_work, record.reads
-        self.exchanges, self.prefill = record.exchanges, record.prefill
 
     def _take_tokens(self, event: Tokens) -> None:
         if event.first != len(self.t_s):
@@ -214,12 +200,10 @@ class ArmSeries:
         return [full - sum(of_these) for full, *of_these in zip(self.kv_full[first:end], *special, strict=True)]
 
     def copy(self) -> "ArmSeries":
-        """A copy that later events leave alone."""
         values = {column.name: _copied(getattr(self, column.name)) for column in dataclasses.fields(self)}
         return ArmSeries(**values)
 
     def completed(self, repeat: int) -> bool:
-        """Whether a repeat ran to its end."""
         return repeat in self.finishes and self.finishes[repeat].reason != "cancelled"
 
     @property
@@ -236,16 +220,16 @@ class ArmSeries:
 
     def predicted_kv_bytes(self) -> int | None:
         """Predicted KV-cache bytes after the newest token."""
-        if not self.predicted_kv or self.started is None:
+        if not self.predicted.kv or self.started is None:
             return None
-        return round(sum(kv_at(self.predicted_kv, self.started.prompt_tokens + len(self.t_s) - 1)))
+        return round(sum(kv_at(self.predicted.kv, self.started.prompt_tokens + len(self.t_s) - 1)))
 
     def roofline_s(self, unit: Unit) -> float | None:
         """Least seconds of the middle token generated after the first, or of any pass of an encoder."""
-        if not self.roofline or self.started is None:
+        if not self.predicted.roofline or self.started is None:
             return None
         length = self.started.prompt_tokens + (len(self.t_s) // 2 if unit == "token" else 0)
-        return _interpolate(self.roofline, length, lambda point: point.seconds)
+        return _interpolate(self.predicted.roofline, length, lambda point: point.seconds)
 
 
 def kv_at(points: Sequence[KvPoint], length: int) -> tuple[float, float]:

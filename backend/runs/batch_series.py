@@ -41,7 +41,6 @@ class RequestRow:
     text: str = ""
 
     def copy(self) -> "RequestRow":
-        """A copy that later events leave alone."""
         return replace(self, ids=self.ids[:], token_s=self.token_s[:], waited_for=self.waited_for[:])
 
     @property
@@ -74,12 +73,10 @@ class BatchSeries:
     requests: dict[int, RequestRow] = field(default_factory=dict)
 
     def row(self, request: int) -> RequestRow:
-        """The row of that request."""
         return self.requests.setdefault(request, RequestRow())
 
     @property
     def done(self) -> int:
-        """Requests that have ended."""
         return len(self.end_request)
 
     def take(self, event: BatchEvent) -> None:
@@ -158,7 +155,6 @@ class BatchSeries:
         return by_step
 
     def copy(self) -> "BatchSeries":
-        """A copy that later events leave alone."""
         copied = copy.copy(self)
         for name in self.__slots__:
             value = getattr(self, name)

@@ -119,7 +119,6 @@ def _served(row: RequestRow) -> bool:
 
 
 def _within(limits: Limits, arrival_s: float, row: RequestRow) -> bool:
-    """Whether a served request kept all limits."""
     if row.first_token_s is None or row.end_s is None:
         return False
     taken = (

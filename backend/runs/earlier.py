@@ -2,8 +2,7 @@
 start."""
 
 import hashlib
-import threading
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
@@ -139,8 +138,6 @@ def _hash(*parts: object) -> str:
 
 # --- what a choice costs at the start ---------------------------------------------------------------
 
-CACHED_RUNS = 512
-
 Choices = frozenset[tuple[str, str]]
 
 
@@ -163,8 +160,7 @@ class StartCosts:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._starts_of: OrderedDict[str, dict[str, Start]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._starts_of = dict[str, dict[str, Start]]()
 
     def of(self, model: str, here: Place) -> dict[str, float]:
         """Seconds by added choices, as `key_of` writes these. InputError if the history cannot be read now."""
@@ -191,9 +187,8 @@ class StartCosts:
 
     def _starts(self, created: Created) -> dict[str, Start]:
         """By arm that has run, its start; without those whose worker had the model already."""
-        with self._lock:
-            if created.id in self._starts_of:
-                return self._starts_of[created.id]
+        if created.id in self._starts_of:
+            return self._starts_of[created.id]
         spent: dict[str, dict[str, float]] = {arm.name: {} for arm in created.arms}
         for record in self._store.ended_phases(created.id):
             assert isinstance(record.event, Progress)
@@ -207,10 +202,7 @@ class StartCosts:
             if {"load", "run"} <= took.keys()
         }
         if all("run" in took for took in spent.values()):
-            with self._lock:
-                self._starts_of[created.id] = starts_by_arm
-                while len(self._starts_of) > CACHED_RUNS:
-                    self._starts_of.popitem(last=False)
+            self._starts_of[created.id] = starts_by_arm
         return starts_by_arm
 
 

@@ -200,5 +200,4 @@ MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_tables, _trials]
 
 
 def newest() -> int:
-    """The format of this version."""
     return OLDEST + len(MIGRATIONS) - 1

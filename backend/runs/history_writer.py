@@ -32,9 +32,6 @@ RETRY_S = 2.0
 END_S = 30.0
 """How long the end of the app waits for what is left to be written."""
 
-NUMBERED_RUNS = 4096
-"""Runs whose next record's number is remembered; the oldest are long over."""
-
 PRUNE_EVERY_S = 3600.0
 
 AGES_AFTER_S = 600.0
@@ -87,8 +84,6 @@ class HistoryWriter:
         with self._changed:
             seq = self._numbers.get(run_id, 0)
             self._numbers[run_id] = seq + len(records)
-            if len(self._numbers) > NUMBERED_RUNS:
-                del self._numbers[next(iter(self._numbers))]
             self._items += [Item(run_id, seq + i, record) for i, record in enumerate(records)]
             self._changed.notify_all()
 
@@ -106,7 +101,6 @@ class HistoryWriter:
             self._changed.wait_for(lambda: self._flushes_done >= number or self._ended, limit_s)
 
     def close(self) -> None:
-        """Write what is left and end the thread."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()

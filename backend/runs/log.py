@@ -34,11 +34,9 @@ class RunLog:
 
     @property
     def trouble(self) -> str:
-        """What is not being stored at this moment, and what to do; "" while all is well."""
         return self._store.trouble
 
     def create(self, created: Created) -> Run:
-        """Begin a run."""
         run = Run(created, live=True)
         self._store.add(created.id, created)
         self._remember(run)

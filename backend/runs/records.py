@@ -139,7 +139,6 @@ class Expected(msgspec.Struct, frozen=True, tag="expected", tag_field="record"):
 class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="record"):
     """The last record of a run.
 
-    bad_input  the request was invalid; nothing broke
     verdict    what the run came to, in a line; None where that was not asked (`backend/history/history.py` does)
     """
 
@@ -171,7 +170,6 @@ class OfRun:
 
     @property
     def request(self) -> Request:
-        """The run as the user asked for it."""
         return self.created.request
 
     @property
@@ -181,5 +179,4 @@ class OfRun:
 
     @property
     def ended(self) -> bool:
-        """Whether no further record will follow."""
         return self.status not in ("queued", "running")

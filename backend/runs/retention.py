@@ -46,11 +46,9 @@ class Retention:
 
     @property
     def days(self) -> float:
-        """The age in days; 0 without a limit."""
         return (self.max_age_s or 0.0) / 86_400
 
     def sentence(self, deleted: "Deleted") -> str:
-        """A sentence for the user: what was deleted, and for which limit."""
         old, large, ablations = deleted
         parts = [f"{plural(old, 'run')} older than {self.days:g} day{'' if self.days == 1 else 's'}"] if old else []
         if large:

@@ -30,9 +30,7 @@ class RunRow(NamedTuple):
 
     kind     run, batch or quality: that of its JSON document
     choices  axes that were set in any arm, and axis=choice of everything that was planned
-    arms     list of `ArmText`, as JSON
     origin   "" for a run of this machine, else imported
-    words    the text that is searched, case-folded
     trial    the ablation or sweep of which it is a trial, or ""
     """
 
@@ -48,7 +46,6 @@ class RunRow(NamedTuple):
 
 
 def row_of(created: Created) -> RunRow:
-    """The row of a run."""
     request, workload = created.request, created.request.workload
     kind = "batch" if request.traffic is not None else "quality" if request.quality is not None else "run"
     entries = {axis for arm in request.arms for axis in arm.choices}
@@ -101,7 +98,6 @@ def work_text(created: Created) -> str:
 
 
 def choices_text(choices: Mapping[str, str]) -> str:
-    """The choices of an arm as they are written."""
     return ", ".join(f"{axis}={choice}" for axis, choice in choices.items()) or "defaults"
 
 
@@ -111,9 +107,14 @@ def arm_titles(text: str) -> str:
     return titles_text({axis: choice for axis, _, choice in parts}) if all(sign for _, sign, _ in parts) else text
 
 
+def gpus_of(machine: Mapping[str, str]) -> list[str]:
+    """What `Machine.describe` says of each GPU."""
+    return [value for name, value in machine.items() if name[:3] == "gpu" and name[3:].isdecimal()]
+
+
 def machine_text(machine: Mapping[str, str]) -> str:
     """The device of a machine, as `Machine.describe` names it: its GPUs, else its CPU. "" if that is not known."""
-    gpus = [value.partition(",")[0] for name, value in machine.items() if name[:3] == "gpu" and name[3:].isdecimal()]
+    gpus = [gpu.partition(",")[0] for gpu in gpus_of(machine)]
     if gpus and machine.get("device") != "cpu":
         return ", ".join(f"{count} x {name}" if count > 1 else name for name, count in Counter(gpus).items())
     cores = machine.get("cores", "")

@@ -53,7 +53,6 @@ class Columns(msgspec.Struct, frozen=True):
 class Update(NamedTuple, Generic[C]):
     """A run past a viewer's cursors, all of one moment.
 
-    ended     the run has ended and these columns are its last
     version   changes whenever anything but the columns may have changed
     snapshot  None while the viewer's version is current, or one whose head is cached
     """
@@ -110,7 +109,7 @@ class Run(OfRun):
                     self.repeat = record.repeat
                     self.arms[name].take(record)
                 case Predicted(arm=name):
-                    self.arms[name].take_prediction(record)
+                    self.arms[name].predicted = record
                 case Expected(arm=name, seconds=seconds, whole=whole):
                     self.arms[name].expected_s, self.arms[name].expected_whole_s = seconds, whole
                 case Ended(at_s=at_s, status=status, message=message, bad_input=bad_input):
@@ -148,7 +147,6 @@ class Run(OfRun):
         return time.monotonic() - begin_s
 
     def snapshot(self) -> Snapshot:
-        """The whole run at this moment."""
         with self._lock:
             return self._snapshot()
 
@@ -157,15 +155,12 @@ class Run(OfRun):
         return Snapshot(self.created, self.status, self.message, self.repeat, arms)
 
     def summary(self, name: str) -> Summary:
-        """The figures of one arm so far."""
         return self.snapshot().summary(name)
 
     def comparison(self) -> Comparison | None:
-        """Arm A against arm B, over the repeats that both completed; None for a single arm."""
         return self.snapshot().comparison()
 
     def ledger(self, name: str) -> list[Evidence]:
-        """The evidence of one arm: for every axis with a finding, what was requested, planned and found."""
         return self.snapshot().ledger(name)
 
     def past(self, version: int, cursors: Sequence[Sequence[int]], cached: int | None = None) -> Update[Columns]:

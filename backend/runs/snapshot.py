@@ -46,7 +46,6 @@ class Snapshot(OfRun):
         return "VRAM of the worker" if self.created.device == "cuda" else "resident memory of the worker"
 
     def planned(self, name: str) -> ArmPlanned:
-        """An arm after the rules."""
         return {arm.name: arm for arm in self.created.arms}[name]
 
     def requested(self, name: str) -> ArmRequest:
@@ -230,8 +229,8 @@ class Snapshot(OfRun):
         measured, predicted = self._kv_bytes(arm)
         kv = doubt("kv", predicted, sum(measured) if measured else None)
         if arm.batch.pages is not None and self.request.traffic is not None and self.request.traffic.exact:
-            kv = doubt("kv", arm.predicted_memory.get("kv"), arm.batch.pages.cache_bytes)
-        return {"weights": doubt("weights", arm.predicted_memory.get("weights"), weights), "kv": kv}
+            kv = doubt("kv", arm.predicted.memory.get("kv"), arm.batch.pages.cache_bytes)
+        return {"weights": doubt("weights", arm.predicted.memory.get("weights"), weights), "kv": kv}
 
 
 def doubt(witness: Witness, predicted: int | None, measured: int | None) -> str:

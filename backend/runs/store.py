@@ -32,12 +32,10 @@ class Store:
 
     @property
     def messages(self) -> list[str]:
-        """Sentences for the user: what was deleted, and what could not be kept."""
         return self._writer.messages if self._writer else []
 
     @property
     def trouble(self) -> str:
-        """What is not being stored at this moment, and what to do; "" while all is well."""
         return self._writer.trouble if self._writer else ""
 
     def add(self, run_id: str, *records: Record) -> None:
@@ -58,7 +56,6 @@ class Store:
             self.flush()
 
     def close(self) -> None:
-        """Write what is left and end the writer thread."""
         if self._writer:
             self._writer.close()
 

@@ -17,7 +17,6 @@ from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.traffic import Traffic, TrafficRequest
 from tokendyno.backend.units import plural
 from tokendyno.backend.views.card import card_of
-from tokendyno.backend.views.comparison import pair_of
 from tokendyno.backend.views.live import (
     ArmOnPage,
     Heads,
@@ -29,7 +28,7 @@ from tokendyno.backend.views.live import (
     run_fields,
 )
 from tokendyno.backend.views.tiles import WAIT_TEXTS, joined
-from tokendyno.backend.views.verdict import compared, differing_at, same_sentence, why_sentence
+from tokendyno.backend.views.verdict import compared, same_sentence, why_sentence
 
 MOST_BUCKETS = 16
 """Lengths that are shown, the shortest first: unpadded prompts have one each."""
@@ -39,9 +38,6 @@ class Bucket(msgspec.Struct, frozen=True):
     """A length that batches were padded to.
 
     slots     of the static cache, whose length a compiled step is for
-    batches   begin and end of each batch of it, in seconds since the run began
-    compiled  begin and end of each compilation for it during the run
-    said      in words: how often it was used, and when it was compiled
     """
 
     slots: int
@@ -62,7 +58,6 @@ class BatchArmHead(ArmOnPage, frozen=True, kw_only=True):
     """An arm that serves many requests.
 
     pages    groups of its paged KV cache, empty without one; `cache_bytes`: what they share
-    buckets  lengths of its compiled batches, once it has ended
     """
 
     kind: str
@@ -115,16 +110,16 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
     """A run at one moment. `now_s`: seconds since it was created."""
     traffic = run.request.traffic
     assert traffic is not None
-    arms, pair = [_arm(run, name, traffic) for name in run.arms], pair_of(run)
+    arms = [_arm(run, name, traffic) for name in run.arms]
     return BatchHead(
-        **run_fields(run, now_s, arms, pair, card_of(run, pair=pair)),
+        **run_fields(run, now_s, arms, card_of(run)),
         max_new_tokens=sum(request.max_new_tokens for request in traffic.requests),
         traffic=traffic.label,
         slots=_slots(run, traffic),
         why=why_sentence(run) if run.ended else "",
         same=same_sentence(run),
         compared=compared(run),
-        differ=differing_at(run),
+        differ={request: token for request, token in (run.differing_requests or {}).items() if token is not None},
         waits=WAIT_TEXTS,
         asked=Requested(
             [request.arrival_s for request in traffic.requests],

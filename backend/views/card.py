@@ -21,6 +21,7 @@ from tokendyno.backend.views.comparison import (
     Headline,
     Pair,
     capitalized,
+    differences,
     headline,
     less_or_more,
     pair_of,
@@ -56,7 +57,6 @@ class Card(msgspec.Struct, frozen=True):
     lead, figure, tail  a sentence around its one number
     ratio, low, high    time of A / time of B, of many requests useful tokens/s of B / of A, and its interval; None
                         where there is none
-    cost                what a million tokens cost in either arm, "" without a price
     """
 
     lead: str
@@ -78,10 +78,10 @@ class Card(msgspec.Struct, frozen=True):
     cost: str = ""
 
 
-def card_of(run: Snapshot, gate: Gate | None = None, pair: Pair | None = None) -> Card | None:
-    """The card of two arms; None until both have ended a run. `gate`: what is known of quality, in a run of one prompt;
-    `pair`: the arms, where they were compared already."""
-    pair = pair or pair_of(run)
+def card_of(run: Snapshot, gate: Gate | None = None) -> Card | None:
+    """The card of two arms; None until both have ended a run. `gate`: what is known of quality, in a run of one
+    prompt."""
+    pair = pair_of(run)
     if pair is None or pair.comparison is None or run.status == "interrupted":
         return None
     if not all(arm.completed(0) for arm in run.arms.values()):
@@ -93,15 +93,15 @@ def card_of(run: Snapshot, gate: Gate | None = None, pair: Pair | None = None) -
 
 def _of_prompt(run: Snapshot, pair: Pair, comparison: Comparison, gate: Gate | None) -> Card:
     a, b = (run.summary(name) for name in run.arms)
-    gained, differences, step = "", pair.differences, step_word(run.unit)
+    gained, difference, step = "", differences(run), step_word(run.unit)
     if comparison.outcome in ("a_faster", "b_faster") and a.latency_mean_s and b.latency_mean_s:
         saved_s = a.latency_mean_s - b.latency_mean_s
         gained = f"{'saves' if saved_s > 0 else 'costs'} {joined(abs(saved_s))} a {step}"
     tiles = [
-        _tile(f"Time a {step}", seconds_text, a.latency_mean_s, b.latency_mean_s, differences.get("latency")),
+        _tile(f"Time a {step}", seconds_text, a.latency_mean_s, b.latency_mean_s, difference.get("latency")),
         _quality_tile(run, gate) if run.unit == "token" else None,
-        _tile("First token", seconds_text, a.ttft_s, b.ttft_s, differences.get("ttft")),
-        _tile("Peak memory", bytes_text, a.peak_memory_bytes, b.peak_memory_bytes, differences.get("memory")),
+        _tile("First token", seconds_text, a.ttft_s, b.ttft_s, difference.get("ttft")),
+        _tile("Peak memory", bytes_text, a.peak_memory_bytes, b.peak_memory_bytes, difference.get("memory")),
     ]
     rates = [a.batch_tokens_per_s, b.batch_tokens_per_s] if run.unit == "token" else []
     return _card(run, pair, comparison, gate, gained, tiles, rates)
@@ -113,15 +113,15 @@ def _of_requests(run: Snapshot, pair: Pair, comparison: Comparison) -> Card:
     gate = None
     if format_axes(*(run.planned(name).planned for name in run.arms)):
         gate = Gate("random" if is_random(run.request.model) else "unread")
-    gained, differences, same = "", pair.differences, run.same_tokens()
+    gained, difference, same = "", differences(run), run.same_tokens()
     if comparison.outcome in ("a_faster", "b_faster") and a.useful_tokens_s and b.useful_tokens_s:
         more = b.useful_tokens_s - a.useful_tokens_s
         gained = f"serves {three(abs(more))} {USEFUL} {'more' if more > 0 else 'fewer'}"
     peak_a, peak_b = (arm.peak_memory_bytes for arm in run.arms.values())
     tiles = [
-        _tile("Useful tokens", _in("tok/s"), a.useful_tokens_s, b.useful_tokens_s, differences.get("useful")),
-        _tile("Goodput", _in("req/s"), a.goodput_s, b.goodput_s, differences.get("goodput")),
-        _tile("First token, median", seconds_text, a.ttft.median_s, b.ttft.median_s, differences.get("ttft")),
+        _tile("Useful tokens", _in("tok/s"), a.useful_tokens_s, b.useful_tokens_s, difference.get("useful")),
+        _tile("Goodput", _in("req/s"), a.goodput_s, b.goodput_s, difference.get("goodput")),
+        _tile("First token, median", seconds_text, a.ttft.median_s, b.ttft.median_s, difference.get("ttft")),
         _tile("Peak memory", bytes_text, peak_a, peak_b, None),
         CardTile("Same tokens", "n/a" if same is None else f"{same} of {compared(run)}", "", "requests", ""),
     ]
@@ -164,7 +164,6 @@ def _card(
 
 
 def _recommendation(run: Snapshot, comparison: Comparison, pair: Pair, gate: Gate | None) -> tuple[Tone, str]:
-    """One of a few recommendations, and its tone."""
     if run.equal_arms:
         return "open", "The arms are equal"
     if not comparison.decided:
@@ -195,7 +194,6 @@ def _reason(run: Snapshot, gained: str, memory: Bytes | None, quality: str) -> s
 
 
 def _cost(run: Snapshot, names: Mapping[str, str], tokens_per_s: Sequence[float | None]) -> str:
-    """What a million tokens cost in either arm, where the price of the machine was given."""
     price, rates = run.request.price_per_hour, [rate for rate in tokens_per_s if rate]
     if not price or len(rates) != len(run.arms):
         return ""
@@ -307,7 +305,6 @@ def _quality_tile(run: Snapshot, gate: Gate | None) -> CardTile:
 
 
 def _ends(head: Headline, comparison: Comparison) -> str:
-    """The interval in words."""
     if head.ends:
         return f"{head.ends} ({comparison.confidence:.0%})"
     return "the pairs differ too much to bound it" if comparison.low is not None else ""
@@ -324,8 +321,9 @@ class SlideFigure(msgspec.Struct, frozen=True):
     tail: str
 
 
-def slide_figures(run: Snapshot, card: Card | None, pair: Pair | None) -> dict[str, SlideFigure]:
+def slide_figures(run: Snapshot, card: Card | None) -> dict[str, SlideFigure]:
     """By the key of a chart; of memory and KV cache only where they differ."""
+    pair = pair_of(run)
     if card is None or pair is None:
         name = next(iter(run.arms))
         summary, figures = run.summary(name), dict[str, SlideFigure]()

@@ -35,9 +35,7 @@ class StepBound(msgspec.Struct, frozen=True):
 class CheckDocument(msgspec.Struct, frozen=True):
     """An arm after the rules.
 
-    requested, planned  the choice of every axis
     free_bytes      of the device it would use, by which it was checked, and of which it needs `needed_bytes`
-    download_bytes  of files that a run here would fetch from the Hub
     device, gpus    the device and how many of it, 0 for a CPU
     assumed         what is taken for granted of a machine that is not here, "" for this one
     """
@@ -74,7 +72,6 @@ class CheckDocument(msgspec.Struct, frozen=True):
 
     @property
     def where(self) -> str:
-        """The device, or how many of them."""
         return f"{self.gpus} x {self.device}" if self.gpus > 1 else self.device
 
 

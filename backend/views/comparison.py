@@ -52,7 +52,6 @@ class Headline(NamedTuple):
 
     @property
     def text(self) -> str:
-        """In one line."""
         sentence = f"{self.lead}{'' if self.tail else ':'} {self.figure} {self.tail}".strip()
         return f"{sentence} ({self.ends})" if self.ends else sentence
 
@@ -84,16 +83,13 @@ class Pair:
     """Two arms of a run against each other, as far as they are.
 
     comparison   of their speed, None until both have ended a run
-    names        by letter, for the middle of a sentence
     memory, kv   bytes, None where one is not known, or one text is longer and takes more for that alone
-    differences  by the key of the tile
     """
 
     comparison: Comparison | None
     names: Mapping[str, str]
     memory: Bytes | None
     kv: Bytes | None
-    differences: Mapping[str, Difference]
 
 
 def pair_of(run: Snapshot) -> Pair | None:
@@ -106,7 +102,7 @@ def pair_of(run: Snapshot) -> Pair | None:
         kv = bytes_of(_kv_sizes(a, b), SAME_BYTES)
     else:
         memory, kv = bytes_of([arm.peak_memory_bytes for arm in run.arms.values()], memory_noise(run)), None
-    return Pair(run.comparison(), arm_names(run), memory, kv, differences(run))
+    return Pair(run.comparison(), arm_names(run), memory, kv)
 
 
 def _kv_sizes(a: Summary, b: Summary) -> tuple[int | None, int | None]:

@@ -37,13 +37,14 @@ def detail_rows(run: Snapshot, name: str) -> list[Tile]:
         return []
     if run.request.traffic is not None:
         return batch_details(run.batch_summaries[name], arm.peak_memory_bytes, run.memory_label)
-    summary, counts, bound = run.summary(name), arm.finishes[max(arm.finishes)].counts, arm.prefill
+    summary, counts, predicted = run.summary(name), arm.finishes[max(arm.finishes)].counts, arm.predicted
+    bound = predicted.prefill
     phases_s = {phase.name: phase.seconds for phase in arm.phases.values()}
     ranks = arm.finished.ranks if arm.finished else []
     return [
         *details(summary, counts, phases_s, run.created.device, run.unit, run.memory_label, bool(ranks)),
         *_load_rows(arm.loaded),
-        _roofline_row(summary, arm.roofline_work, arm.roofline_note, run.unit),
+        _roofline_row(summary, predicted.roofline_work, predicted.roofline_note, run.unit),
         *prompt_pass_rows(prompt_pass(run, name), bound),
         *(
             [tile("ttft_floor", "Roofline bound of the prefill", in_seconds(bound.seconds), bound.work)]
@@ -76,7 +77,7 @@ def details(
 ) -> list[Tile]:
     """Detail rows. `counts` come from the last repeat; GPU rows are omitted on a CPU. Of `several` GPUs they are those
     of the first, as the peak and its prediction are (`predict/memory.py`)."""
-    what = "token" if unit == "token" else "sequence"
+    what, cv = "token" if unit == "token" else "sequence", summary.latency_cv
     energy = of_unit(summary.energy_per_token_j, "J")
     need = f"needs a GPU energy counter and {MIN_ENERGY_S:.0f} s"
     rows = [
@@ -92,7 +93,7 @@ def details(
             "stdev",
             "Standard deviation of step latency",
             in_seconds(summary.latency_stdev_s),
-            _scatter(summary.latency_cv),
+            ", ".join(filter(None, [f"{three(100 * cv)}% of the mean", _noisy(cv)])) if cv is not None else "",
         ),
         interval_tile(summary, unit),
         tile("run_cv", "Variation between runs", in_percent(summary.run_cv), _noisy(summary.run_cv)),
@@ -137,13 +138,11 @@ def _load_rows(loaded: Loaded | None) -> list[Tile]:
 
 
 def _roofline_row(summary: Summary, work: str, note: str, unit: Unit) -> Tile:
-    """The least time of the middle step of a run, and what it consists of."""
     work = f"{work} at {note}" if work else note
     return tile("floor", f"Roofline bound per {step_word(unit)}, mid-run", in_seconds(summary.roofline_s), work)
 
 
 def interval_tile(summary: Summary, unit: Unit) -> Tile:
-    """The mean time of a step as an interval, both bounds in one unit."""
     title = f"Time per {step_word(unit)}, mean, 95% interval"
     if summary.latency_interval_s is None:
         return tile("interval", title, None, "needs 2 runs")
@@ -153,14 +152,12 @@ def interval_tile(summary: Summary, unit: Unit) -> Tile:
 
 
 def _setup(phases_s: PhaseSeconds) -> Tile:
-    """The phases before the first run, in sum and one by one."""
     known = [phases_s[name] for name in _SETUP if name in phases_s]
     parts = ", ".join(f"{_cold(name)} {joined(phases_s[name])}" for name in _SETUP if phases_s.get(name))
     return tile("cold", "Setup time before the run", in_seconds(sum(known) if known else None), parts)
 
 
 def _warm_up(counts: RunCounts, phases_s: PhaseSeconds, unit: Unit) -> Tile:
-    """Steps before the first measured one, and where their time went."""
     steps, past = counts.warmup.warmup_steps, counts.warmup.warmup_window_steps
     what = "tokens" if unit == "token" else "passes"
     note = f"{past} of them past the sliding window, after a prompt of its length" if past else ""
@@ -190,10 +187,6 @@ def _noisy(cv: float | None) -> str:
     return f"noisy: above {100 * NOISY_CV:.0f}%" if cv is not None and cv > NOISY_CV else ""
 
 
-def _scatter(cv: float | None) -> str:
-    return "" if cv is None else ", ".join(filter(None, [f"{three(100 * cv)}% of the mean", _noisy(cv)]))
-
-
 # --- the prompt -------------------------------------------------------------------------------------
 
 
@@ -202,8 +195,6 @@ class PromptPass:
     """The passes up to the first token, whose sampling is in their time too.
 
     tokens        of all rows, padding included
-    passes        how many: more than one where the prompt is read in chunks
-    seconds       of one pass, the mean where there are several
     """
 
     tokens: int
@@ -265,7 +256,6 @@ class MemoryCheck(NamedTuple):
 
     @property
     def error_percent(self) -> float | None:
-        """(measured - predicted) / predicted, in percent."""
         if not self.predicted or self.measured is None:
             return None
         return 100 * (self.measured - self.predicted) / self.predicted
@@ -283,12 +273,11 @@ class MemoryCheck(NamedTuple):
 
 
 def memory_checks_of(run: Snapshot, name: str) -> list[MemoryCheck]:
-    """Every part of one arm's memory."""
     arm, summary = run.arms[name], run.summary(name)
     counts = arm.finished.counts.memory if arm.finished else Memory()
     weights = arm.loaded.weight_bytes if arm.loaded else None
     kv = (summary.kv_predicted_bytes, summary.kv_bytes)
-    return memory_checks(arm.predicted_memory, weights, kv, summary.peak_memory_bytes or 0, run.memory_label, counts)
+    return memory_checks(arm.predicted.memory, weights, kv, summary.peak_memory_bytes or 0, run.memory_label, counts)
 
 
 def memory_checks(

@@ -66,7 +66,7 @@ def document(run: Run, gate: Gate | None = None) -> Document:
 
 def _arm(run: Snapshot, name: str) -> ArmDocument:
     arm, summary = run.arms[name], run.summary(name)
-    started, finished = arm.started, arm.finished
+    started, finished, predicted = arm.started, arm.finished, arm.predicted
     decodes = run.unit == "token"
     return ArmDocument(
         **arm_head(run, name),
@@ -81,11 +81,11 @@ def _arm(run: Snapshot, name: str) -> ArmDocument:
         ranks=(finished.ranks if finished else []) or msgspec.UNSET,
         memory_check=_memory_checks(memory_checks_of(run, name)),
         roofline=Roofline(
-            [point.length for point in arm.roofline],
-            [point.seconds for point in arm.roofline],
-            arm.roofline_note,
-            arm.roofline_work,
-            _prefill(arm.prefill, summary.ttft_s),
+            [point.length for point in predicted.roofline],
+            [point.seconds for point in predicted.roofline],
+            predicted.roofline_note,
+            predicted.roofline_work,
+            _prefill(predicted.prefill, summary.ttft_s),
         ),
         text=arm.text,
         token_ids=arm.ids if decodes else [],
@@ -113,7 +113,7 @@ def _step_document(arm: ArmSeries) -> StepDocument | msgspec.UnsetType:
     """Left out until the arm has ended, and in runs that were recorded before steps were traced."""
     if arm.finished is None or not (arm.finished.step or arm.finished.no_step):
         return msgspec.UNSET
-    step, reads = arm.finished.step, arm.reads
+    step, reads = arm.finished.step, arm.predicted.reads
     return StepDocument(
         step.seconds if step else None,
         step.steps if step else 0,
@@ -160,10 +160,10 @@ def _kv_predicted(arm: ArmSeries, unit: Unit) -> KvSeries:
     """Predicted KV bytes after each step, interpolated between the corners that the run recorded."""
     if unit == "forward":
         return KvSeries([0] * len(arm.t_s), [0] * len(arm.t_s))
-    if arm.started is None or not arm.predicted_kv:
+    if arm.started is None or not arm.predicted.kv:
         return KvSeries([], [])
     cached = [arm.started.prompt_tokens + bisect.bisect_right(arm.t_s, t_s) - 1 for t_s in arm.t_s]
-    sizes = [kv_at(arm.predicted_kv, length) for length in cached]
+    sizes = [kv_at(arm.predicted.kv, length) for length in cached]
     return KvSeries([round(sliding) for sliding, _ in sizes], [round(full) for _, full in sizes])
 
 
@@ -239,7 +239,6 @@ def arm_measured(run: Snapshot, name: str) -> dict[str, Any]:
 
 
 def batch_document(run: Run) -> BatchDocument:
-    """The document of a run as it is now."""
     now = run.snapshot()
     traffic = now.request.traffic
     assert traffic is not None
@@ -314,12 +313,11 @@ def _pages(arm: ArmSeries) -> PagesDocument | None:
         "request": batch.move_request,
     }
     in_use = batch.pages_in_use()
-    predicted = arm.predicted_memory.get("kv")
+    predicted = arm.predicted.memory.get("kv")
     return PagesDocument(batch.pages.groups, batch.pages.cache_bytes, predicted, batch.free_bytes, in_use, moves)
 
 
 def quality_document(run: Run) -> QualityDocument:
-    """The document of a run as it is now."""
     now = run.snapshot()
     quality, whole = now.request.quality, whole_reading(now)
     assert quality is not None

@@ -26,7 +26,6 @@ class Fairness(msgspec.Struct, frozen=True):
     """What stands above the button that runs two arms.
 
     state     unasked: the arms also differ in what nobody chose; equal: they differ in nothing
-    fix       what makes them the same in what nobody chose
     """
 
     state: Literal["fair", "unasked", "equal"]

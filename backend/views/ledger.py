@@ -75,7 +75,6 @@ _QUIET: tuple[Status, ...] = ("verified", "off", "not_applicable")
 class LedgerDigest(msgspec.Struct, frozen=True):
     """The ledgers of all arms in one line, for a reader with three seconds.
 
-    line    how many axes are verified, what the others are, and in what the arms differ
     shown   axes that differ between the arms or need a look; the others may be folded
     """
 

@@ -4,7 +4,6 @@ Names on the wire are the keys that the panel's JavaScript reads; `rename` keeps
 """
 
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
@@ -21,7 +20,7 @@ from tokendyno.backend.runs.records import Status, Unit
 from tokendyno.backend.runs.run import Columns, Run, Update
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.card import Card, SlideFigure, card_of, slide_figures
-from tokendyno.backend.views.comparison import Difference, Pair, pair_of
+from tokendyno.backend.views.comparison import Difference, differences
 from tokendyno.backend.views.details import detail_rows
 from tokendyno.backend.views.ledger import (
     LedgerDigest,
@@ -97,8 +96,6 @@ class ArmOnPage(msgspec.Struct, frozen=True, kw_only=True, rename={"interference
     """What the page shows of an arm of any run, but its series.
 
     state         waiting, working, done, failed or cancelled
-    interference  sentences: what may have disturbed the measurement
-    code          how much generated code of its graphs was kept, in words
     """
 
     name: str
@@ -118,7 +115,6 @@ class ArmHead(ArmOnPage, frozen=True, kw_only=True, rename={"roofline": "floor",
     """An arm that answers one prompt.
 
     pace   how the text grew; empty until the run has ended
-    ranks  memory of the other ranks or devices, where several ran the model, once they are done
     """
 
     predicted: KvCurve | None
@@ -158,7 +154,6 @@ class RunOnPage(msgspec.Struct, frozen=True, kw_only=True):
 class Head(RunOnPage, frozen=True, kw_only=True):
     """A run of one prompt, or of given texts.
 
-    quality  what was read of given texts; None where the arms answered a prompt
     figures  by chart, the one figure that a slide shows beside it
     """
 
@@ -205,18 +200,14 @@ class Heads(Generic[H]):
 
     def __init__(self) -> None:
         self._heads: WeakKeyDictionary[Run, tuple[int, H, float]] = WeakKeyDictionary()
-        self._lock = threading.Lock()
 
     def get(self, run: Run) -> tuple[int | None, H | None]:
         """The version and the head of a run; None if there is none, or it is too old."""
-        with self._lock:
-            version, head, at_s = self._heads.get(run, (None, None, 0.0))
+        version, head, at_s = self._heads.get(run, (None, None, 0.0))
         return (version, head) if time.monotonic() < at_s + FRESH_S else (None, None)
 
     def keep(self, run: Run, version: int, head: H) -> None:
-        """This head was made of a run at this version."""
-        with self._lock:
-            self._heads[run] = (version, head, time.monotonic())
+        self._heads[run] = (version, head, time.monotonic())
 
 
 def pulled(
@@ -258,7 +249,6 @@ def delta(
 
 
 def pull_fields(run: Run, past: Update[Any], queue: str) -> dict[str, Any]:
-    """The fields that answers of any run have in common."""
     return {"run": run.id, "status": past.status, "ended": past.ended, "version": past.version, "queue": queue}
 
 
@@ -267,31 +257,25 @@ def head_of(run: Snapshot, now_s: float, others: RunLog | None = None) -> Head:
     reads = run.request.quality is not None
     gate = gate_of(run, others.reading if others and run.ended else None)
     arms = [_arm_head(run, name) for name in run.arms]
-    pair = pair_of(run)
-    card = None if reads else card_of(run, gate, pair)
+    card = None if reads else card_of(run, gate)
     return Head(
-        **run_fields(run, now_s, arms, pair, card, gate),
+        **run_fields(run, now_s, arms, card, gate),
         max_new_tokens=run.request.workload.max_new_tokens,
         memory_label=run.memory_label,
         texts=texts_sentence(run.texts() if run.ended else None),
         arms=arms,
         quality=quality_view(run, others.compared(run.created) if others and run.ended and reads else ""),
         crossing=crossing(run),
-        figures=slide_figures(run, card, pair),
+        figures=slide_figures(run, card),
     )
 
 
 def run_fields(
-    run: Snapshot,
-    now_s: float,
-    arms: Sequence[ArmOnPage],
-    pair: Pair | None,
-    card: Card | None,
-    gate: Gate | None = None,
+    run: Snapshot, now_s: float, arms: Sequence[ArmOnPage], card: Card | None, gate: Gate | None = None
 ) -> dict[str, Any]:
     """The fields of a `RunOnPage` that do not depend on its kind."""
     created = run.created
-    verdict = verdict_of(run, gate, pair) if run.ended else VerdictText(unasked=unasked_sentence(run))
+    verdict = verdict_of(run, gate) if run.ended else VerdictText(unasked=unasked_sentence(run))
     return {
         "title": created.model_label,
         "note": whole_note(created),
@@ -301,7 +285,7 @@ def run_fields(
         "quiet": created.device == "cpu",
         "unit": run.unit,
         "verdict": verdict,
-        "differences": pair.differences if pair else {},
+        "differences": differences(run),
         "digest": ledger_digest({arm.name: arm.ledger for arm in arms}),
         "card": card,
         "heading": heading(created.model_label, run.status, verdict.sentence) if run.ended else "",
@@ -364,9 +348,9 @@ def _rank_curves(arm: ArmSeries) -> RankCurves | None:
 
 
 def _kv_curve(arm: ArmSeries) -> KvCurve | None:
-    if not arm.predicted_kv:
+    points = arm.predicted.kv
+    if not points:
         return None
-    points = arm.predicted_kv
     parts = ([getattr(p, kind) for p in points] for kind in ("latent", "state", "index"))
     growing = [p.full - p.latent - p.state - p.index for p in points]
     return KvCurve([p.length for p in points], [p.sliding for p in points], growing, *parts)
@@ -374,13 +358,13 @@ def _kv_curve(arm: ArmSeries) -> KvCurve | None:
 
 def _roofline_curve(arm: ArmSeries, unit: Unit, max_steps: int) -> RooflineCurve | None:
     """Over the token's index: token i attends to the prompt and i tokens. All passes of an encoder are alike."""
-    if not arm.roofline or arm.started is None:
+    points = arm.predicted.roofline
+    if not points or arm.started is None:
         return None
     if unit == "forward":
-        return RooflineCurve([0, max(1, max_steps - 1)], [arm.roofline[0].seconds] * 2)
+        return RooflineCurve([0, max(1, max_steps - 1)], [points[0].seconds] * 2)
     prompt = arm.started.prompt_tokens
-    x, seconds = [p.length - prompt for p in arm.roofline], [p.seconds for p in arm.roofline]
-    return RooflineCurve(x, seconds, arm.exchanges)
+    return RooflineCurve([p.length - prompt for p in points], [p.seconds for p in points], arm.predicted.exchanges)
 
 
 # --- the heading ------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from tokendyno.backend.units import bytes_text, seconds_text, three
 class Cost(NamedTuple):
     """What one arm takes; None where it is not known.
 
-    latency_s  time per token
     quality    less is better: KL divergence in nats, or perplexity
     alike      only those with the same text here compete: other lengths are another task, not another choice
     mark       what stands beside its point, such as the number of a pin; "": points of the front are numbered

@@ -6,7 +6,7 @@ end that the first of them tells.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -41,7 +41,6 @@ _ENDED = {"done": "Done in", "cancelled": "Stopped after", "failed": "Failed aft
 class PhaseStep(msgspec.Struct, frozen=True):
     """One phase of an arm, with its title. `begin_s`: seconds since the run was created.
 
-    wait        what to expect of it, in words
     expected_s  how long it took the last time, for the bar
     """
 
@@ -81,26 +80,19 @@ class PhaseBar(msgspec.Struct, frozen=True):
     rule: str = ""
 
 
-class _ArmPhase(NamedTuple):
-    """A phase of an arm."""
-
-    arm: str
-    phase: Phase
-
-
 def phase_bar(run: Snapshot, now_s: float, gate: Gate | None) -> PhaseBar | None:
     """The bar of a run; None where it ended before it began. `now_s`: seconds since it was created."""
-    phases = [_ArmPhase(name, phase) for name, arm in run.arms.items() for phase in arm.phases.values()]
+    phases = [(name, phase) for name, arm in run.arms.items() for phase in arm.phases.values()]
     if not phases and run.ended:
         return None
-    newest = max(phases, key=lambda of_arm: of_arm.phase.begin_s, default=None)
+    newest = max(phases, key=lambda of_arm: of_arm[1].begin_s, default=None)
     first_s = [phase.begin_s for arm in run.arms.values() for phase in arm.first_phases.values()]
-    begin_s = max(0.0, min([*first_s, *(of_arm.phase.begin_s for of_arm in phases)], default=now_s))
-    ends_s = [of_arm.phase.begin_s + of_arm.phase.seconds for of_arm in phases]
+    begin_s = max(0.0, min([*first_s, *(phase.begin_s for _, phase in phases)], default=now_s))
+    ends_s = [phase.begin_s + phase.seconds for _, phase in phases]
     end_s = max(ends_s) if run.ended else now_s
     current: PartName = "ready"
     if newest is not None and all("run" in arm.first_phases or arm.scores for arm in run.arms.values()):
-        current = _PARTS.get(newest.phase.name, "pairs")
+        current = _PARTS.get(newest[1].name, "pairs")
     spent = _spent_s(run, now_s, end_s)
     expected = _expected_s(run, spent, now_s)
     names = [name for name in spent if spent[name] or name == current or _is_to_come(run, name, gate, expected)]
@@ -186,7 +178,6 @@ def _left_s(run: Snapshot, arm: ArmSeries, now_s: float) -> Iterator[float]:
 
 
 def _most_s(run: Snapshot, spent_s: float) -> float | None:
-    """How long the pairs can still take, once one is over."""
     request, done = run.request, _pairs(run)
     if not done or not request.until_s:
         return None
@@ -216,7 +207,7 @@ def _is_to_come(run: Snapshot, name: PartName, gate: Gate | None, expected: dict
     return name == "ready" or run.request.quality is None
 
 
-def _text(run: Snapshot, name: PartName, state: str, spent_s: float, under_way: _ArmPhase | None) -> str:
+def _text(run: Snapshot, name: PartName, state: str, spent_s: float, under_way: tuple[str, Phase] | None) -> str:
     most, compares = run.request.workload.repeats, len(run.arms) == 2
     word, does = "pair" if compares else "run", "writes" if run.request.traffic is None else "serves"
     if under_way is not None:
@@ -257,7 +248,6 @@ WORTH_A_WORD_S = 1.0
 
 
 def phase_step(phase: Phase, expected_s: Mapping[PhaseName, float]) -> PhaseStep:
-    """A phase with its title, and what to expect of it."""
     return PhaseStep(
         phase.name,
         PHASE_TITLES[phase.name],
@@ -285,7 +275,6 @@ def wait_text(phase: Phase, expected_s: Mapping[PhaseName, float]) -> str:
 
 
 def start_cost_text(seconds: float) -> str:
-    """What a choice adds to the seconds before a run."""
     if abs(seconds) < WORTH_A_WORD_S:
         return "no longer to start here"
     sign = "+" if seconds > 0 else "\u2212"

@@ -44,7 +44,6 @@ def counts(cost: str) -> bool:
 
 
 def tolerances(run: Snapshot) -> str:
-    """Where each cost ends; "" where none is said."""
     return "" if is_random(run.request.model) or len(run.arms) < 2 else TOLERANCES
 
 
@@ -273,8 +272,6 @@ class QualityGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The gate of a run's document. Everything but `state` is null without a reading.
 
     state      settled, read, random or unread
-    run        id of the run that read the texts
-    reference  the arm that the figures are against
     counts     whether a gain of the other arm counts: its cost is within the tolerance; null with random weights
     """
 
@@ -290,7 +287,6 @@ class QualityGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def gate_document(gate: Gate | None) -> QualityGate | None:
-    """For the JSON document."""
     if gate is None or gate.difference is None:
         return QualityGate(gate.state) if gate else None
     difference, (reference, other) = gate.difference, "BA" if gate.swapped else "AB"

@@ -165,8 +165,6 @@ class ArmHead(Part, frozen=True):
     """What every arm of a document begins with: what was asked, planned and proved, and what the rules said.
 
     values       axis -> value of its choice, where the choice carries one
-    environment  variables that were set for its worker
-    engine       what carries it out
     """
 
     name: str
@@ -256,7 +254,6 @@ class Document(RunHead, frozen=True, tag="run"):
 class RequestDocument(Part, frozen=True):
     """One request. Times are seconds since the run began; null where it did not get so far.
 
-    waited_for  why it waited, each reason once; empty where it did not
     ended       length, eos, cancelled, or "" while it has not ended
     """
 

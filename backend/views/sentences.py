@@ -7,6 +7,7 @@ import msgspec
 
 from tokendyno.backend.messages import Annotation, AnnotationKind, Finished
 from tokendyno.backend.runs.records import Created, Unit
+from tokendyno.backend.runs.row import gpus_of
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import NOISY_CV, Summary
 from tokendyno.backend.runs.texts import TextComparison
@@ -38,7 +39,6 @@ def texts_sentence(texts: TextComparison | None) -> str:
 
 
 def diagnoses(summary: Summary, unit: Unit = "token") -> list[str]:
-    """What the figures of an arm reveal, by its usual name."""
     if not summary.launch_bound or summary.gpu_busy_share is None:
         return []
     step = "token" if unit == "token" else "pass"
@@ -49,7 +49,6 @@ def diagnoses(summary: Summary, unit: Unit = "token") -> list[str]:
 
 
 def interference_of(run: Snapshot, name: str) -> list[str]:
-    """Sentences on what may have disturbed the measurement of one arm, over all its repeats."""
     arm = run.arms[name]
     return interference(arm.interference, run.summary(name), sum(end.wall_s for end in arm.finishes.values()), run.unit)
 
@@ -91,7 +90,6 @@ def _interference(text: str, marks: Sequence[tuple[int, Annotation]], measured_s
 
 
 def annotations(marks: Sequence[Annotation]) -> list[AnnotationText]:
-    """The annotations of one arm in token order, each with its duration where that is known."""
     return [
         AnnotationText(mark.kind, mark.token, f"{mark.text} ({joined(mark.seconds)})" if mark.seconds else mark.text)
         for mark in sorted(marks, key=lambda mark: (mark.token, mark.t_s))
@@ -120,10 +118,10 @@ def whole_note(created: Created) -> str:
 
 
 def device_name(machine: dict[str, str]) -> str:
-    """The GPU that was used, else the processor."""
-    gpu = next((text for key, text in machine.items() if key[:3] == "gpu" and key[3:].isdecimal()), "")
+    if gpus := gpus_of(machine):
+        return gpus[0].partition(",")[0]
     cores = f", {machine['cores']} cores" if "cores" in machine else ""
-    return gpu.partition(",")[0] or f"{machine.get('cpu', 'an unknown machine')}{cores}"
+    return f"{machine.get('cpu', 'an unknown machine')}{cores}"
 
 
 def code_words(finished: Finished | None) -> str:

@@ -14,23 +14,14 @@ from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.batch_live import batch_head
-from tokendyno.backend.views.live import LABELS, head_of, heading
+from tokendyno.backend.views.live import LABELS, ArmOnPage, head_of, heading
 from tokendyno.backend.views.sentences import SHOWN_VERSIONS, device_name
-from tokendyno.backend.views.tiles import Tile
 
 MOST_POINTS = 600
 """Points of a curve: a picture of 1,200 pixels shows no more."""
 
 MIN_GAIN = 1.05
 """The KV caches are drawn where they differ by more than this, and by more than the times. Our choice."""
-
-
-class SharedArm(NamedTuple):
-    """An arm: its name, its choices by their titles, and its figures."""
-
-    name: str
-    label: str
-    tiles: list[Tile]
 
 
 class Curves(NamedTuple):
@@ -45,7 +36,6 @@ class Curves(NamedTuple):
 class Shared(NamedTuple):
     """A run in words and curves.
 
-    differences  of B against A, by the key of a tile
     curves       None where no arm has generated anything
     command      that repeats it; "" for a run of many requests or given texts
     """
@@ -55,14 +45,13 @@ class Shared(NamedTuple):
     sentence: str
     notes: list[str]
     machine: str
-    arms: list[SharedArm]
+    arms: Sequence[ArmOnPage]
     differences: dict[str, str]
     curves: Curves | None
     command: str
 
     @property
     def description(self) -> str:
-        """What a preview says below the title."""
         arms = " ".join(f"{arm.name}: {arm.label}." for arm in self.arms)
         return f"{self.sentence} {arms} {self.machine}."
 
@@ -81,7 +70,7 @@ def shared(run: Run, others: RunLog | None = None) -> Shared:
         verdict.sentence or f"{LABELS[now.status].capitalize()}.",
         [line for line in (verdict.basis, verdict.gate, verdict.unasked) if line],
         ", ".join([device_name(created.machine), date, *versions]),
-        [SharedArm(arm.name, arm.label, arm.tiles) for arm in head.arms],
+        head.arms,
         {key: difference.text for key, difference in head.differences.items()},
         _curves(now),
         command_of(now.request) if one_prompt else "",
@@ -144,19 +133,10 @@ def markdown(run: Shared) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text that Markdown shows as it is."""
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
 
 
 # --- a run of one prompt as the command that repeats it --------------------------------------------
-
-_OPTIONS = {
-    "prompt": "--prompt", "prompt_tokens": "--prompt-tokens", "max_new_tokens": "--max-new-tokens",
-    "batch_size": "--batch-size", "temperature": "--temperature", "seed": "--seed", "repeats": "--repeats",
-    "ignore_eos": "--ignore-eos", "top_k": "--top-k", "top_p": "--top-p", "chat": "--chat",
-    "reasoning_effort": "--reasoning", "system": "--system",
-}  # fmt: skip
-"""Options of the command line by fields of `Workload`."""
 
 
 def command_of(request: Request) -> str:
@@ -176,7 +156,7 @@ def command_of(request: Request) -> str:
         value = getattr(request.workload, field.name)
         number_of_pairs = field.name == "repeats" and not alone
         if not request.until_s if number_of_pairs else value != field.default:
-            option = _OPTIONS[field.name]
+            option = f"--{field.name.removesuffix('_effort').replace('_', '-')}"
             words += [option] if value is True else _option(option, str(value))
     return shlex.join(words)
 

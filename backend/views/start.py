@@ -155,12 +155,10 @@ def start_text(run: Snapshot, name: str) -> StepText | None:
 
 
 def before_text(start: Start) -> str:
-    """What was done before the run; "" where all of the start is in it."""
     return "{}: {}".format(*_BEFORE[start.before]).lower() if start.before else ""
 
 
 def cache_text(start: Start) -> str:
-    """From where the files were read; "" where that is not known."""
     if start.cached is None:
         return ""
     if start.cached > 0.99:
@@ -182,7 +180,6 @@ def _by_graph(compiled: Compiled | None, stage: str) -> str:
 
 
 def origin(compiled: Compiled | None) -> str:
-    """Whether what was compiled was compiled anew."""
     if compiled is None:
         return ""
     graphs = plural(len(compiled.graphs), "graph")

@@ -63,7 +63,7 @@ def step_text(run: Snapshot, name: str) -> StepText | None:
     whole_s = run.summary(name).latency_mean_s or step.seconds
     scale = min(1.0, whole_s / step.seconds)
     parts = [
-        _part(part, labels[part], step, whole_s, scale, arm.reads)
+        _part(part, labels[part], step, whole_s, scale, arm.predicted.reads)
         for part in labels
         if step.parts_s.get(part, 0.0) > 0 or part in _ALWAYS
     ]

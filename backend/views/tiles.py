@@ -44,7 +44,6 @@ def joined(seconds: float) -> str:
 
 
 def step_word(unit: Unit) -> str:
-    """What a run's steps are."""
     return "token" if unit == "token" else "forward pass"
 
 
@@ -112,12 +111,11 @@ def _against_prediction(summary: Summary) -> str:
 
 
 def arm_tiles(run: Snapshot, name: str) -> list[Tile]:
-    """The tiles of an arm of any run."""
-    arm, traffic = run.arms[name], run.request.traffic
+    predicted, traffic = run.arms[name].predicted, run.request.traffic
     if traffic is not None:
         return batch_tiles(run.batch_summaries[name], traffic.limits)
     size = run.request.workload.batch_size
-    return tiles(run.summary(name), run.memory_label, size, run.unit, arm.roofline_note, arm.prefill)
+    return tiles(run.summary(name), run.memory_label, size, run.unit, predicted.roofline_note, predicted.prefill)
 
 
 # --- many requests ----------------------------------------------------------------------------------
@@ -134,7 +132,6 @@ WAIT_TEXTS: dict[WaitReason, str] = {
 
 
 def batch_tiles(summary: BatchSummary, limits: Limits) -> list[Tile]:
-    """The tiles of an arm, "n/a" where nothing is known yet."""
     within = "set a limit" if summary.good is None else f"{summary.good} of {summary.requests} within {_limits(limits)}"
     return [
         tile("useful", "Useful tokens", of_unit(summary.useful_tokens_s, "tok/s"), "padding not counted"),
@@ -152,7 +149,6 @@ def batch_tiles(summary: BatchSummary, limits: Limits) -> list[Tile]:
 
 
 def batch_details(summary: BatchSummary, memory_bytes: int | None, memory_label: str) -> list[Tile]:
-    """The rows behind the tiles."""
     wasted_steps = summary.slot_steps - summary.busy_steps
     waste = summary.padding_tokens / summary.positions if summary.positions else None
     held, cache_bytes = summary.held_peak_bytes, summary.cache_bytes

@@ -50,23 +50,20 @@ class VerdictText(msgspec.Struct, frozen=True):
     pays: str = ""
 
 
-def verdict_of(run: Snapshot, gate: Gate | None = None, pair: Pair | None = None) -> VerdictText:
-    """The verdict on what a run has come to: of a reading what B costs in quality, else which arm is faster. `pair`:
-    its two arms, where they were compared already."""
+def verdict_of(run: Snapshot, gate: Gate | None = None) -> VerdictText:
+    """The verdict on what a run has come to: of a reading what B costs in quality, else which arm is faster."""
     if run.request.quality is not None:
         return VerdictText(quality_sentence(run), tolerances(run), unasked=unasked_sentence(run))
     if not all(arm.completed(0) for arm in run.arms.values()):
         return VerdictText()
-    pair = pair or pair_of(run)
+    pair = pair_of(run)
     if run.request.traffic is not None:
         return _of_requests(run, pair)
     if run.status == "interrupted":
         return VerdictText()
     summaries = [run.summary(name) for name in run.arms]
-    if len(summaries) == 1:
-        return VerdictText(_alone(next(iter(run.arms)), summaries[0], run.unit))
     if pair is None:
-        return VerdictText()
+        return VerdictText(_alone(next(iter(run.arms)), summaries[0], run.unit))
     comparison, quality = pair.comparison, gate_text(gate)
     if run.equal_arms:
         verdict = _of_equal_arms(comparison, run.texts(), run.unit)
@@ -115,7 +112,7 @@ def worded(
     rest = [*filter(None, [_bytes(memory, "takes", "memory"), _bytes(kv, "keeps", "KV cache"), cost, text])]
     if comparison is None:
         return VerdictText(capitalized(f"{names['B']} {listed(rest)}.") if rest else "")
-    head, basis = headline(comparison, names).text, _basis(comparison, _step_time(unit))
+    head, basis = headline(comparison, names).text, _basis(comparison, unit)
     if comparison.low is None:
         return VerdictText(f"One pair of runs: {listed([_one_pair(comparison.ratio, unit, names), *rest])}.", basis)
     if comparison.outcome in ("a_faster", "b_faster"):
@@ -123,8 +120,9 @@ def worded(
     return VerdictText(f"{head}; it {listed(rest)}." if rest else f"{head}.", basis)
 
 
-def _basis(comparison: Comparison, measure: str) -> str:
-    """How sure the verdict is. `measure`: what is compared."""
+def _basis(comparison: Comparison, unit: Unit | None) -> str:
+    """How sure the verdict is. `unit`: of the steps that are compared; None: of many requests their rates are."""
+    measure = f"mean time per {step_word(unit)}" if unit else USEFUL
     if comparison.low is None:
         return "One pair has no interval: more pairs give one."
     pairs = plural(comparison.pairs, "pair")
@@ -132,24 +130,18 @@ def _basis(comparison: Comparison, measure: str) -> str:
     return f"{decided}: {100 * comparison.confidence:.0f}% interval, by {measure}."
 
 
-def _step_time(unit: Unit) -> str:
-    """What is compared of runs of one prompt."""
-    return f"mean time per {step_word(unit)}"
-
-
 # --- clauses --------------------------------------------------------------------------------------
 
 
 def _of_equal_arms(comparison: Comparison | None, texts: TextComparison | None, unit: Unit) -> VerdictText:
-    """How large the noise is, between arms with the same plan."""
     sentence = "The arms are equal, so any difference is noise"
-    if comparison is not None and (comparison.low is None or comparison.high is None):
-        sentence += f": in one pair of runs {_one_pair(comparison.ratio, unit, LETTERS)}"
-    elif comparison is not None and comparison.low is not None and comparison.high is not None:
+    if comparison is not None and comparison.low is not None and comparison.high is not None:
         sentence += f": B runs at {range_text(comparison.low, comparison.high)} times A's speed"
+    elif comparison is not None:
+        sentence += f": in one pair of runs {_one_pair(comparison.ratio, unit, LETTERS)}"
     if texts is not None and texts.tokens_equal_until is not None:
         sentence += f"; it {_text(texts, differing=True)}"
-    return VerdictText(f"{sentence}.", _basis(comparison, _step_time(unit)) if comparison is not None else "")
+    return VerdictText(f"{sentence}.", _basis(comparison, unit) if comparison is not None else "")
 
 
 def _alone(name: str, summary: Summary, unit: Unit) -> str:
@@ -220,7 +212,7 @@ def _of_requests(run: Snapshot, pair: Pair | None) -> VerdictText:
     else:
         clause = f"One pair of runs: {_one_pair(comparison.ratio, run.unit, pair.names, serves=True)}"
     sentence = f"{clause}, {_rate(b)} against {_rate(a)}; {same_sentence(run)}."
-    return VerdictText(sentence, _basis(comparison, USEFUL), unasked=unasked_sentence(run))
+    return VerdictText(sentence, _basis(comparison, None), unasked=unasked_sentence(run))
 
 
 def same_sentence(run: Snapshot) -> str:
@@ -229,11 +221,6 @@ def same_sentence(run: Snapshot) -> str:
     if same is None:
         return ""
     return f"{f'all {same:,}' if same == total else f'{same:,} of {total:,}'} requests got the same tokens"
-
-
-def differing_at(run: Snapshot) -> dict[int, int]:
-    """Requests whose tokens differ between the arms, with the first token that does."""
-    return {request: token for request, token in (run.differing_requests or {}).items() if token is not None}
 
 
 def compared(run: Snapshot) -> int:

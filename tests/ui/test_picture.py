@@ -3,6 +3,7 @@
 import io
 from typing import Any
 
+import msgspec
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
@@ -52,6 +53,6 @@ def test_a_run_without_a_token_has_a_picture_too() -> None:
 def test_no_text_however_long_is_drawn_over_the_edge() -> None:
     long = f"{EVIL} {'Wide' * 9_999}"
     run = shared(folded(evil()))._replace(model=long, sentence=f"{long} {long}", machine=long)
-    run = run._replace(arms=[arm._replace(label=long) for arm in run.arms])
+    run = run._replace(arms=[msgspec.structs.replace(arm, label=long) for arm in run.arms])
     edge = drawn(run).crop((WIDTH - MARGIN + 4, 0, WIDTH, HEIGHT))
     assert all(min(colour) > 250 for _, colour in edge.getcolors(1 << 20)), "nothing but paper"

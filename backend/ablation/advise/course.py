@@ -97,11 +97,9 @@ class Advice:
             return self.steps.units(budget_s)
 
     def ended(self, budget_s: float) -> bool:
-        """Whether nothing is left to do within a budget."""
         return not self._running and not self._units(budget_s)
 
     def document(self, budget_s: float) -> AdviceDocument:
-        """What is known so far."""
         paths, ended = self._bench.local_paths, self.ended(budget_s)
         names = ", ".join(dict.fromkeys(text.name.partition(", part ")[0] for text in self._texts.texts))
         with self._lock:
@@ -214,7 +212,6 @@ def heading_of_advice(
 
 
 def question_of(heading: Heading) -> Question:
-    """The question of a journal with this heading."""
     settings = dict(heading.changes)
     wish: Wish = msgspec.convert(settings["for"], Wish)
     traffic = msgspec.json.decode(settings["requests"], type=Traffic) if "requests" in settings else None

@@ -75,12 +75,10 @@ class MeasuredArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def size(self) -> str:
-        """Peak memory."""
         return " ".join(bytes_text(self.peak_memory_bytes))
 
     @property
     def over_bound(self) -> str:
-        """Time a token in times of its bound; "" where that is unknown."""
         if not self.bound_s or not self.latency_mean_s:
             return ""
         return f"{three(self.latency_mean_s / self.bound_s)}\u00d7"
@@ -93,7 +91,6 @@ class Winner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     run               the run that measured it again in fresh workers, "" where its trials are its figure
     gets              what transformers' calls get, in two lines; script: a short program
     serve             the command that serves it, serve_note: why it is not `transformers serve`
-    certificate       proof, interval, quality, machine: a sentence each
     """
 
     label: Label
@@ -110,7 +107,6 @@ class Winner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def figures(self) -> list[tuple[str, str]]:
-        """Each figure with what it is."""
         arm = self.arm
         figures = [(arm.time, "a token"), (arm.size, "at the peak")]
         if arm.start_s is not None:
@@ -154,13 +150,11 @@ class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def counts(self) -> str:
-        """How many arms there were, and what became of them."""
         pruned, not_tried = (sum(group.count for group in groups) for groups in (self.pruned, self.not_tried))
         return f"{plural(pruned, 'arm')} ruled out, {len(self.measured):,} measured, {not_tried:,} not tried"
 
 
 def _document(builder: Builder, question: Question, **fields: Any) -> AdviceDocument:
-    """The document with what every answer has."""
     label, machine, limits = builder.facts.label, builder.machine.describe(), dict(question.limits.settings())
     work, wish = question.work, question.wish
     head = ("advise", 3, question.model, label, machine, hardware.versions(), work, wish, limits)

@@ -66,7 +66,6 @@ class Standing:
 
     @property
     def leader(self) -> str | None:
-        """The arm that is best so far."""
         return self.rivals[0] if self.rivals else None
 
 

@@ -58,7 +58,6 @@ MOST_REASONS = 8
 
 
 def advice_view(course: AdviceCourse) -> AdviceView:
-    """Advice as it is now."""
     document = course.document()
     timed = [arm for arm in document.measured if arm.latency_mean_s is not None]
     chart = pareto([Cost(arm.title, arm.latency_mean_s, arm.peak_memory_bytes) for arm in timed], "")

@@ -94,7 +94,6 @@ class Fields:
         self.where = where
 
     def has(self, *names: str) -> bool:
-        """Whether one of these is given and not null."""
         return any(self._values.get(name) is not None for name in names)
 
     def __contains__(self, name: str) -> bool:
@@ -125,7 +124,6 @@ class Fields:
         return value
 
     def flag(self, name: str, default: bool) -> bool:
-        """A boolean. InputError for anything else."""
         value = self.raw(name)
         if value is None:
             return default
@@ -134,7 +132,6 @@ class Fields:
         return value
 
     def text(self, *names: str) -> str | None:
-        """A short printable text; None if it is not given."""
         value = self.raw(*names)
         if value is None:
             return None
@@ -143,7 +140,6 @@ class Fields:
         return value
 
     def part(self, name: str) -> "Fields | None":
-        """A nested object; None if it is not given."""
         value = self.raw(name)
         if value is None:
             return None

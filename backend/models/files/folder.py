@@ -210,7 +210,6 @@ def _code(template: str) -> str:
 
 
 def _short(path: Path) -> str:
-    """A template's text; InputError for one that is too long."""
     if path.stat().st_size > MAX_TEMPLATE_BYTES:
         raise InputError(f"{path} is no chat template: it has more than {MAX_TEMPLATE_BYTES:,} bytes.")
     return path.read_text(encoding="utf-8")

@@ -239,13 +239,6 @@ def lacking(repo: str, revision: str) -> str:
     return ""
 
 
-def logged_in() -> bool:
-    """Whether there is a token for the Hub, by variable or by login."""
-    import huggingface_hub
-
-    return bool(huggingface_hub.get_token())
-
-
 class CachedRepository(msgspec.Struct, frozen=True):
     """A repository in the Hub's cache: its type ("model" or "kernel"), its id, its bytes on disk."""
 
@@ -267,7 +260,6 @@ def cached_repositories() -> list[CachedRepository]:
 
 
 def free_cache_bytes() -> int:
-    """Free bytes of the disk that downloads go to."""
     from huggingface_hub import constants
 
     path = Path(constants.HF_HUB_CACHE)

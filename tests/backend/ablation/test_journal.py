@@ -56,7 +56,7 @@ def test_a_kill_at_any_byte_costs_at_most_the_trial_in_flight(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        ({"changes": [("dtype", "float32")], "model": "gpt2"}, "differs in the model and what is changed"),
+        ({"changes": [("dtype", "float32")], "model": "gpt2"}, "differs in model and changes"),
         ({"device": "cuda", "machine": "H200"}, r"another machine \(Xeon, 2 cores; this is H200\)"),
         ({"machine": "Xeon, 4 cores"}, "this is Xeon, 4 cores"),
         ({"versions": {"torch": "2.14", "gguf": "1"}}, r"\(gguf missing, here 1; torch 2.13, here 2.14\)"),

@@ -21,7 +21,7 @@ BAD = [
     (["--model", "empty"], "The folder empty has no config.json"),
     (["--model", "cut"], "Download or copy"),
     (["--model", "/dev/zero"], "There is no folder or GGUF file"),
-    (["--model", "\x1b[2J"], "it contains control characters"),
+    (["--model", "\x1b[2J"], "cannot be the name of a model"),
     (["--model", "random:bert-base-uncased", "--arm", "cache=static"], "is an encoder"),
     (["--arm", "atention=eager"], "Unknown axis 'atention'. Did you mean 'attention'?"),
     (["--arm", "loop=own"], "Set cache=static."),

@@ -46,7 +46,7 @@ def test_two_ranks_give_the_same_greedy_text_as_one_process_and_prove_it(bench: 
     assert ledger["parallel"].status == "verified", ledger["parallel"]
     assert not [row for row in ledger.values() if row.status in ("failed", "partial")]
     first, second = two.finished.ranks if two.finished else []
-    assert first.weight_bytes == second.weight_bytes == two.predicted_memory["weights"]
+    assert first.weight_bytes == second.weight_bytes == two.predicted.memory["weights"]
     assert first.kv_bytes == second.kv_bytes == two.predicted_kv_bytes()
     assert one.finished is not None and not one.finished.ranks
 
@@ -155,7 +155,7 @@ def test_ranks_keep_their_blocks_of_mxfp4_as_they_lie_and_give_the_text_of_one_p
     assert {ledger[axis].status for axis in ("quantization", *split)} == {"verified"}, ledger
     assert ledger["quantization"].finding.effective == "mxfp4"
     first, second = two.finished.ranks if two.finished else []
-    assert first.weight_bytes == second.weight_bytes == two.predicted_memory["weights"]
+    assert first.weight_bytes == second.weight_bytes == two.predicted.memory["weights"]
 
 
 FAIL = """

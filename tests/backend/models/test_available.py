@@ -65,14 +65,6 @@ def test_a_model_that_is_not_here_while_the_hub_is_not_reached() -> None:
     assert said.endswith("random:gpt2.")
 
 
-def test_a_gated_model_without_a_login(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = says("Llama-3-8B")
-    assert "is gated, and no login is known here. Accept its licence at https://huggingface.co/meta-llama/" in said
-    assert "hf auth login" in said
-    monkeypatch.setenv("HF_TOKEN", "hf_some")
-    assert "could not be reached" in says("Llama-3-8B")  # a login may help: the Hub is asked
-
-
 def test_what_the_hub_refuses_or_has_no_weights_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     whole, pickled = tmp_path / "whole", tmp_path / "pickled"
     for folder in (whole, pickled):

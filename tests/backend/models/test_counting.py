@@ -107,11 +107,11 @@ ANSWER = 'print(\'{"refused": "it is recurrent"}\')'
 def test_a_count_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "LOOK_S", 0.1)
     monkeypatch.setattr(counting, "COMMAND", (sys.executable, "-S", "-c", BUSY.format(cpu_s=0.8) + ANSWER))
-    seen: list[counting.Progress | None] = []
+    seen: list[float | None] = []
     with counting.watched(seen.append), pytest.raises(InputError, match="it is recurrent"):
         counting.count(FALCON, "x")
     *before, end = seen
-    spent = [now.cpu_s for now in before if now]
+    spent = [spent_s for spent_s in before if spent_s]
     assert end is None and spent == sorted(spent) and spent[-1] > 0.3
 
 

@@ -1,6 +1,7 @@
 """Checkpoints that are packed already: their bytes from the config alone, against published files and transformers."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -128,29 +129,30 @@ def test_files_tell_the_bytes_of_what_stays_as_it_is_in_them(
     assert (weight_bytes(beside_a_file) == 1_024) is as_in_the_file
 
 
-UNKNOWN: list[tuple[dict[str, Any], str]] = [
-    ({"quant_method": "hqq"}, "cannot load HQQ"),
-    ({"quant_method": "aqlm"}, "not modeled"),
-    (GPTQ | {"lm_head": True}, "not modeled"),
-    (NF4 | {"llm_int8_skip_modules": ["embed_tokens"]}, "does not name lm_head"),
-    ({"quant_method": "bitsandbytes", "load_in_8bit": True, "llm_int8_skip_modules": []}, "does not name lm_head"),
-    (TORCHAO | {"modules_to_not_convert": ["embed_tokens"]}, "does not name lm_head"),
-    (TORCHAO | {"include_input_output_embeddings": True}, "embeddings and head"),
-    ({"quant_method": "compressed-tensors", "use_optimized_inference": True}, "not modeled"),
-    ({"quant_method": "mxfp4"}, "experts of gpt-oss alone"),
-    (GPTQ | {"bits": 5}, "5 bits"),
-    (GPTQ | {"group_size": "many"}, "group_size"),
-    (GPTQ | {"dynamic": {"-:.*down.*": {}}}, "not modeled"),
-    (AWQ | {"version": "exllama"}, "not modeled"),
-    (AWQ | {"modules_to_not_convert": ["model.layers.0.self_attn"]}, "leaves out"),
-    (FP8 | {"weight_block_size": [128, "x"]}, "weight_block_size"),
-    ({"quant_method": "bitsandbytes"}, "neither"),
-    ({"quant_method": "torchao", "quant_type": {"default": {"_type": "UIntXWeightOnlyConfig"}}}, "UIntX"),
+UNKNOWN: list[dict[str, Any]] = [
+    {"quant_method": "hqq"},
+    {"quant_method": "aqlm"},
+    GPTQ | {"lm_head": True},
+    NF4 | {"llm_int8_skip_modules": ["embed_tokens"]},
+    {"quant_method": "bitsandbytes", "load_in_8bit": True, "llm_int8_skip_modules": []},
+    TORCHAO | {"modules_to_not_convert": ["embed_tokens"]},
+    TORCHAO | {"include_input_output_embeddings": True},
+    {"quant_method": "compressed-tensors", "use_optimized_inference": True},
+    {"quant_method": "mxfp4"},
+    GPTQ | {"bits": 5},
+    GPTQ | {"group_size": "many"},
+    GPTQ | {"dynamic": {"-:.*down.*": {}}},
+    AWQ | {"version": "exllama"},
+    AWQ | {"modules_to_not_convert": ["model.layers.0.self_attn"]},
+    FP8 | {"weight_block_size": [128, "x"]},
+    {"quant_method": "bitsandbytes"},
+    {"quant_method": "torchao", "quant_type": {"default": {"_type": "UIntXWeightOnlyConfig"}}},
 ]
 
 
-@pytest.mark.parametrize(("quantization", "said"), UNKNOWN, ids=lambda value: str(value)[:50])
-def test_an_unknown_format_is_refused_with_a_reason(quantization: dict[str, Any], said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("quantization", UNKNOWN, ids=lambda value: str(value)[:50])
+def test_an_unknown_format_is_refused(quantization: dict[str, Any], tmp_path: Path) -> None:
+    said = re.escape(f"is not known here (quant_method={quantization.get('quant_method', '')}")
     with pytest.raises(InputError, match=said):
         resolve(written(tmp_path, LLAMA, quantization))
 

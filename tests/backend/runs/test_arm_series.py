@@ -8,7 +8,7 @@ from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Progress, Started
 from tokendyno.backend.predict.kv import KvPoint
 from tokendyno.backend.runs.arm_series import ArmSeries, kv_at
-from tokendyno.backend.runs.records import ArmEvent, Ended, RooflinePoint
+from tokendyno.backend.runs.records import ArmEvent, Ended, Predicted, RooflinePoint
 from tokendyno.backend.runs.run import Run
 
 
@@ -109,7 +109,7 @@ def test_a_repeat_without_proofs_leaves_those_of_the_first() -> None:
 @pytest.mark.parametrize(("unit", "length"), [("token", 12), ("forward", 10)])
 def test_the_roofline_of_an_encoder_is_that_of_its_prompt(unit: str, length: int) -> None:
     series = ArmSeries("A")
-    series.roofline = [RooflinePoint(0, 0.0), RooflinePoint(100, 100.0)]
+    series.predicted = Predicted("A", [], [RooflinePoint(0, 0.0), RooflinePoint(100, 100.0)])
     assert series.roofline_s(unit) is None, "not begun"  # type: ignore[arg-type]
     series.take(ArmEvent("A", 0, 1.0, Started(10, 1, 64, [])))
     series.take(ArmEvent("A", 0, 1.0, tokens(0, 5)))
@@ -119,7 +119,7 @@ def test_the_roofline_of_an_encoder_is_that_of_its_prompt(unit: str, length: int
 def test_the_predicted_cache_is_that_after_the_newest_token() -> None:
     """Token i is made when the prompt and i tokens are in the cache."""
     series = ArmSeries("A")
-    series.predicted_kv = [KvPoint(0, 0, 0), KvPoint(100, 100, 1_000)]
+    series.predicted = Predicted("A", [KvPoint(0, 0, 0), KvPoint(100, 100, 1_000)])
     series.take(ArmEvent("A", 0, 1.0, Started(10, 1, 64, [])))
     series.take(ArmEvent("A", 0, 1.0, tokens(0, 5)))
     assert series.predicted_kv_bytes() == 14 + 140

@@ -80,7 +80,7 @@ def test_the_file_opens_and_its_run_is_whole(tmp_path: Path) -> None:
         summary = run.summary(name)
         assert (summary.tokens, summary.runs) == (8, 2)
         assert summary.roofline_s is not None and summary.kv_bytes == summary.kv_predicted_bytes
-        assert run.arms[name].predicted_memory["total"] > 0 and len(run.ledger(name)) == 15
+        assert run.arms[name].predicted.memory["total"] > 0 and len(run.ledger(name)) == 15
 
 
 def test_a_stored_roofline_is_read_under_its_old_names() -> None:

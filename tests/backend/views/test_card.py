@@ -7,7 +7,7 @@ from tokendyno.backend.messages import Tokens
 from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.card import Card, card_of, slide_figures
-from tokendyno.backend.views.comparison import differences, pair_of
+from tokendyno.backend.views.comparison import differences
 
 
 def priced_card(price: float) -> Card:
@@ -42,4 +42,4 @@ def test_the_smaller_kv_cache_of_a_shorter_text_is_no_gain() -> None:
     now = run.snapshot()
     card = card_of(now)
     assert card is not None and card.recommendation == "Not worth it here: it changes nothing"
-    assert "kv" not in differences(now) and "kv" not in slide_figures(now, card, pair_of(now))
+    assert "kv" not in differences(now) and "kv" not in slide_figures(now, card)
