@@ -124,7 +124,6 @@ declare namespace Batch {
     rows: Map<number, Row>;
     /** Of pages, in order. `request`: -1: given back. */
     moves: { step: number[]; from: number[]; to: number[]; request: number[]; page: number[]; group: number[] };
-    parts: number;
     waits: number;
     ends: number;
     tokens: number;

@@ -14,7 +14,7 @@ export const PREFILL = 0, DECODE = 1, IDLE = 2;
 export function emptyBatch() {
   return {
     steps: { begin: [], end: [], prefill: [], decode: [], idle: [], waiting: [], padding: [] },
-    rows: new Map(), moves: { step: [], from: [], to: [], request: [], page: [], group: [] }, parts: 0, waits: 0, ends: 0, tokens: 0,
+    rows: new Map(), moves: { step: [], from: [], to: [], request: [], page: [], group: [] }, waits: 0, ends: 0, tokens: 0,
   };
 }
 

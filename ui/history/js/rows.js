@@ -3,7 +3,7 @@
 import { add, button, count, el, find, focusWithin, plural, setText, tableBody, tableHead } from '../../components/js/dom.js';
 import { toggle } from './beside.js';
 import { show } from './page.js';
-import { FIELDS, armPin, change, complain, question, state, when } from './state.js';
+import { FIELDS, change, complain, question, state, when } from './state.js';
 
 const ENDED = { failed: 'Failed', cancelled: 'Stopped', interrupted: 'Interrupted', running: 'Under way' };
 const KINDS = { batch: 'many requests', quality: 'quality' };
@@ -35,7 +35,7 @@ function nameCell(row) {
 function armsCell(row) {
   const cell = el('td', 'td-arms-of');
   for (const arm of row.arms) {
-    const pin = armPin(row, arm), on = state.pins.includes(pin);
+    const pin = row.id + '.' + arm.name, on = state.pins.includes(pin);
     seen.set(pin, runName(row) + ' ' + arm.name + ': ' + arm.text);
     const chip = button('td-pin', '', arm.name + ' ' + arm.text + ': pin, of ' + runName(row) + ', ' + when(row.created), () => toggle(pin));
     chip.setAttribute('aria-pressed', String(on));

@@ -24,9 +24,9 @@ const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), fi
   charts.pointAt(at);
 });
 const slide = makeSlide(find('.td-slide'), find('.td-present'), () => panel.head && { head: panel.head, series, ended: panel.over }, race);
-const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), settings.fewest);
-/** @returns {[Live.Head, Live.Series[], Live.Span | null] | null} */
+/** @type {Parameters<typeof makeDistribution>[3]} */
 const latencies = () => panel.head && [panel.head, series, charts.zoom];
+const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), settings.fewest, latencies);
 const quality = makeQuality(find('.td-quality'));
 const stepTime = makeParts(find('.td-parts'), {
   of: arm => arm.step, title: 'Where the time of a step goes', hint: 'the line under a part is the time that its bytes need',
@@ -77,7 +77,7 @@ const panel = makeRunPanel({
       grew = grew || got.tokens > 0 || got.samples > 0;
       behind = behind || part.n - part.first >= settings.most;
     });
-    if (grew) { charts.grow(); distribution.follow(latencies); slide.follow(); }
+    if (grew) { charts.grow(); distribution.follow(); slide.follow(); }
     if (window.tokendynoProbe) window.tokendynoProbe.arrived(series.map(columns => columns.t.length));
     return behind ? 'more' : 'wait';
   },
@@ -122,7 +122,6 @@ async function learnQuality() {
   panel.showCard(false);
 }
 
-distribution.openOn(latencies);
 find('.td-csv').addEventListener('click', () => { if (panel.head) saveText(csvOf(panel.head, series), 'tokendyno-' + panel.run + '.csv'); });
 find('.td-png').addEventListener('click', () => { if (panel.head) charts.picture('tokendyno-' + panel.run); });
 if (settings.links) {
