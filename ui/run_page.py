@@ -17,7 +17,6 @@ from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.sentences import origin_sentence
 from tokendyno.ui.compare.code import CodePanels, checked_there
-from tokendyno.ui.compare.request import what_pairs
 from tokendyno.ui.components.axis_values import all_known, edited, values_of
 from tokendyno.ui.components.counting import wire_counting
 from tokendyno.ui.components.events import QUIET, Settled
@@ -155,7 +154,8 @@ class RunPage(ABC):
 
     def what_run_does(self, request: Request) -> str:
         """What a press of Run does, or why there is none."""
-        return f"{what_pairs(request)}." if self.bench.limits.runs else NO_RUNS
+        most = f"at most {request.workload.repeats} or {request.until_s:g} s"
+        return f"Run: pairs of runs until they decide, {most}." if self.bench.limits.runs else NO_RUNS
 
     def scripts(
         self,

@@ -117,20 +117,15 @@ def _limit(label: str, such_as: str, elem_id: str) -> gr.Textbox:
     return gr.Textbox("", label=label, placeholder=f"such as {such_as}", min_width=120, elem_id=elem_id)
 
 
-class _Handlers:
+class _Handlers(NamedTuple):
     """What is done when something is pressed."""
 
-    def __init__(
-        self,
-        bench: Bench,
-        courses: Courses,
-        predictions: "_Predictions",
-        fields: Fields,
-        panel: gr.HTML,
-        message: gr.HTML,
-    ) -> None:
-        self.bench, self.courses, self.predictions = bench, courses, predictions
-        self.fields, self.panel, self.message = fields, panel, message
+    bench: Bench
+    courses: Courses
+    predictions: "_Predictions"
+    fields: Fields
+    panel: gr.HTML
+    message: gr.HTML
 
     def begin(self, request: gr.Request, *values: object) -> Updates:
         """Find it was pressed."""

@@ -115,7 +115,6 @@ declare namespace Batch {
     decode: number[];
     idle: number[];
     waiting: number[];
-    padding: number[];
   }
   /** The columns of an arm, folded. */
   interface Folded {
@@ -126,7 +125,6 @@ declare namespace Batch {
     moves: { step: number[]; from: number[]; to: number[]; request: number[]; page: number[]; group: number[] };
     waits: number;
     ends: number;
-    tokens: number;
   }
   /** What the instruments of an arm show. */
   interface View {
