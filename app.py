@@ -80,89 +80,40 @@ def refuse(sentence: str) -> NoReturn:
 
 def add_options(parser: argparse.ArgumentParser, env: Mapping[str, str]) -> None:
     """Every option. Its default is what the environment says, else that of docs/cli.md."""
-    _add_visitors(parser, env)
-    _add_files(parser, env)
-
-
-def _add_visitors(parser: argparse.ArgumentParser, env: Mapping[str, str]) -> None:
-    """Where it is served, and who may do what."""
     space = bool(env.get("SPACE_ID"))
     host = env.get("TOKENDYNO_HOST") or env.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if space else "127.0.0.1")
     port = env.get("TOKENDYNO_PORT") or env.get("GRADIO_SERVER_PORT") or str(DEFAULT_PORT)
+    share, mcp = (_on(env.get(name, "")) for name in ("TOKENDYNO_SHARE", "TOKENDYNO_MCP"))
+
+    def add(name: str, metavar: str, variable: str, what: str, default: str | Path = "", note: str = "") -> None:
+        value = env.get(variable) or default
+        note = note or (f"default: {value}" if default else "")
+        said = f"{what} ({'; '.join(filter(None, [variable, note]))})"
+        parser.add_argument(name, default=value, metavar=metavar, help=said)
+
     parser.add_argument("--host", default=host, help=f"address to listen on (TOKENDYNO_HOST; default: {host})")
     parser.add_argument("--port", default=port, help=f"port to listen on (TOKENDYNO_PORT; default: {port})")
-    parser.add_argument(
-        "--mode",
-        default=env.get("TOKENDYNO_MODE") or "",
-        metavar="MODE",
-        help="what visitors may do: local, team, public or show (TOKENDYNO_MODE; default: local on "
-        "loopback, public on a Space)",
-    )
-    parser.add_argument(
-        "--auth",
-        default=env.get("TOKENDYNO_AUTH"),
-        metavar="USER:PASSWORD",
-        help="require this login (TOKENDYNO_AUTH; other users of this machine can see options)",
-    )
-    users = env.get("TOKENDYNO_USERS") or default_users()
-    parser.add_argument(
-        "--users",
-        default=users,
-        metavar="FILE",
-        help=f"users who may log in, written by `tokendyno users` (TOKENDYNO_USERS; default: {users})",
-    )
-    parser.add_argument(
-        "--models",
-        default=env.get("TOKENDYNO_MODELS") or "",
-        metavar="NAME,NAME",
-        help="the only models that visitors may run (TOKENDYNO_MODELS; default: all within the mode's limits)",
-    )
-    parser.add_argument(
-        "--allow-kernels",
-        default=env.get(ALLOWED_KERNELS) or "",
-        metavar="ORG/NAME,...",
-        help="kernels of the Hub that mode public may download all the same (TOKENDYNO_ALLOW_KERNELS)",
-    )
-    parser.add_argument(
-        "--allow-host",
-        default=env.get("TOKENDYNO_ALLOW_HOST") or "",
-        metavar="NAME,...",
-        help="further names under which visitors reach this server (TOKENDYNO_ALLOW_HOST)",
-    )
-    share = _on(env.get("TOKENDYNO_SHARE", ""))
+    where = "default: local on loopback, public on a Space"
+    add("--mode", "MODE", "TOKENDYNO_MODE", "what visitors may do: local, team, public or show", note=where)
+    seen = "other users of this machine can see options"
+    add("--auth", "USER:PASSWORD", "TOKENDYNO_AUTH", "require this login", note=seen)
+    users = "users who may log in, written by `tokendyno users`"
+    add("--users", "FILE", "TOKENDYNO_USERS", users, default_users())
+    within = "default: all within the mode's limits"
+    add("--models", "NAME,NAME", "TOKENDYNO_MODELS", "the only models that visitors may run", note=within)
+    kernels = "kernels of the Hub that mode public may download all the same"
+    add("--allow-kernels", "ORG/NAME,...", ALLOWED_KERNELS, kernels)
+    names = "further names under which visitors reach this server"
+    add("--allow-host", "NAME,...", "TOKENDYNO_ALLOW_HOST", names)
     parser.add_argument(
         "--share", action="store_true", default=share, help="open a public gradio.live link (TOKENDYNO_SHARE=1)"
     )
-
-
-def _add_files(parser: argparse.ArgumentParser, env: Mapping[str, str]) -> None:
-    """What lies where, and further ways in."""
-    default = env.get("TOKENDYNO_HISTORY") or default_history()
-    parser.add_argument(
-        "--models-dir",
-        default=env.get("TOKENDYNO_MODELS_DIR"),
-        metavar="FOLDER",
-        help="another folder in which models are looked up by name (TOKENDYNO_MODELS_DIR)",
-    )
-    parser.add_argument(
-        "--history",
-        default=default,
-        metavar="FILE",
-        help=f"file that keeps the runs (TOKENDYNO_HISTORY; default: {default})",
-    )
-    parser.add_argument(
-        "--kernels-dir",
-        default=env.get("TOKENDYNO_KERNELS"),
-        metavar="FOLDER",
-        help="folder with kernel packages for kernels=local (TOKENDYNO_KERNELS)",
-    )
-    mcp = _on(env.get("TOKENDYNO_MCP", ""))
-    parser.add_argument(
-        "--mcp",
-        action="store_true",
-        default=mcp,
-        help="offer the endpoints as MCP tools too; needs gradio[mcp] (TOKENDYNO_MCP=1)",
-    )
+    models = "another folder in which models are looked up by name"
+    add("--models-dir", "FOLDER", "TOKENDYNO_MODELS_DIR", models)
+    add("--history", "FILE", "TOKENDYNO_HISTORY", "file that keeps the runs", default_history())
+    add("--kernels-dir", "FOLDER", "TOKENDYNO_KERNELS", "folder with kernel packages for kernels=local")
+    tools = "offer the endpoints as MCP tools too; needs gradio[mcp] (TOKENDYNO_MCP=1)"
+    parser.add_argument("--mcp", action="store_true", default=mcp, help=tools)
 
 
 def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:

@@ -31,7 +31,7 @@ def log_unexpected(log: logging.Logger, what: str) -> None:
 
 
 def refusal(sentence: str) -> str:
-    """The answer, as JSON, to a pull of a component that cannot be served."""
+    """The answer, as JSON, to a pull or a question of a component that cannot be served."""
     return msgspec.json.encode({"error": sentence}).decode()
 
 

@@ -17,7 +17,6 @@ from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.sentences import origin_sentence
 from tokendyno.ui.compare.code import CodePanels, checked_there
-from tokendyno.ui.compare.request import what_pairs
 from tokendyno.ui.components.axis_values import all_known, edited, values_of
 from tokendyno.ui.components.counting import wire_counting
 from tokendyno.ui.components.events import QUIET, Settled
@@ -128,11 +127,11 @@ class RunPage(ABC):
         # a press while another is being answered waits for that
         gr.on(presses, safe(self.run), [self.live, *self.check_inputs], begun, trigger_mode="always_last", **QUIET)
         self.parts.stop.click(safe(self.stop), self.live, [self.message], **QUIET)
-        context = gr.context.Context.root_block
-        assert context is not None
         self.finish = self.live.finished(safe(self.finished), self.live, [*self.run_and_stop, self.message], **QUIET)
-        self.opened = context.load(safe(self.attach), None, [*self.inputs, *begun, *attached], **QUIET)
-        self.opened.then(safe(self.check_first), [self.live, *self.check_inputs], checked, **QUIET)
+        self.opened = gr.on(None, safe(self.attach), None, [*self.inputs, *begun, *attached], **QUIET)
+        # the message of whatever was opened stays, as that of a press does
+        first = safe(lambda run_id, *values: self.check_on_change(run_id, "", *values))
+        self.opened.then(first, [self.live, *self.check_inputs], checked, **QUIET)
         return settled
 
     # --- arms -------------------------------------------------------------------------------------
@@ -143,10 +142,6 @@ class RunPage(ABC):
         updates = self.check(run_id, *values)
         stays = not message and not updates.get(self.message)
         return {part: update for part, update in updates.items() if not (stays and part is self.message)}
-
-    def check_first(self, run_id: Any, *values: Any) -> Updates:
-        """`check` when the page was opened; the message of whatever was opened stays."""
-        return self.check_on_change(run_id, "", *values)
 
     def fix(self, arm: Arm) -> Callable[..., Updates]:
         """Handler: a verdict's fix was pressed, or a chip taken off."""
@@ -159,7 +154,8 @@ class RunPage(ABC):
 
     def what_run_does(self, request: Request) -> str:
         """What a press of Run does, or why there is none."""
-        return f"{what_pairs(request)}." if self.bench.limits.runs else NO_RUNS
+        most = f"at most {request.workload.repeats} or {request.until_s:g} s"
+        return f"Run: pairs of runs until they decide, {most}." if self.bench.limits.runs else NO_RUNS
 
     def scripts(
         self,

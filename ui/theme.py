@@ -5,7 +5,7 @@ from pathlib import Path
 
 import gradio as gr
 
-from tokendyno.ui.sheets import SHEETS
+from tokendyno.ui.components.scripts import SHEETS
 
 _OWN = ("advise", "batching", "fit", "history", "claims", "worth")
 STYLES = [*SHEETS, *(Path(__file__).resolve().parent / page / "style.css" for page in _OWN)]

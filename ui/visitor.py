@@ -11,8 +11,8 @@ KEY = "tokendyno.visitor"
 """Where the gate leaves the visitor in a request's scope."""
 
 Buttons = tuple[bool, bool]
-IDLE, BUSY, WATCHING = (True, False), (False, True), (True, False)
-"""Whether Run and Stop can be pressed: without a run, during one's own, and during somebody else's."""
+IDLE, BUSY = (True, False), (False, True)
+"""Whether Run and Stop can be pressed: BUSY during a run of one's own."""
 
 REFUSED = "Not stopped: this run has already ended, or another visitor started it."
 
@@ -30,6 +30,6 @@ def visitor_of(request: gr.Request) -> Visitor:
 
 def buttons_of(run: Run | None, request: gr.Request) -> Buttons:
     """What a visitor may press while this run is shown."""
-    if run is None or run.ended:
+    if run is None or run.ended or run.created.owner != visitor_of(request).owner:
         return IDLE
-    return BUSY if run.created.owner == visitor_of(request).owner else WATCHING
+    return BUSY

@@ -70,9 +70,7 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
     )
     page = _Handlers(bench, courses, predictions, fields, panel, message)
     wire_course(panel, message, courses, page.begin, [*fields])
-    context = gr.context.Context.root_block
-    assert context is not None
-    context.load(shows_errors(message)(page.opened), None, [panel, message, *fields], **QUIET)
+    gr.on(None, shows_errors(message)(page.opened), None, [panel, message, *fields], **QUIET)  # the page was opened
     return AdviseControls(fields, message)
 
 
@@ -119,20 +117,15 @@ def _limit(label: str, such_as: str, elem_id: str) -> gr.Textbox:
     return gr.Textbox("", label=label, placeholder=f"such as {such_as}", min_width=120, elem_id=elem_id)
 
 
-class _Handlers:
+class _Handlers(NamedTuple):
     """What is done when something is pressed."""
 
-    def __init__(
-        self,
-        bench: Bench,
-        courses: Courses,
-        predictions: "_Predictions",
-        fields: Fields,
-        panel: gr.HTML,
-        message: gr.HTML,
-    ) -> None:
-        self.bench, self.courses, self.predictions = bench, courses, predictions
-        self.fields, self.panel, self.message = fields, panel, message
+    bench: Bench
+    courses: Courses
+    predictions: "_Predictions"
+    fields: Fields
+    panel: gr.HTML
+    message: gr.HTML
 
     def begin(self, request: gr.Request, *values: object) -> Updates:
         """Find it was pressed."""
@@ -166,7 +159,8 @@ class _Handlers:
         if course_id.startswith(_THERE) and course_id not in self.predictions:
             course_id = ""
         course_id = course_id or self.courses.newest(visitor_of(request).owner, AdviceCourse)
-        asked = self.predictions.asked(course_id) or self._asked(course_id)
+        predicted = self.predictions.get(course_id)
+        asked = predicted[1] if predicted is not None else self._asked(course_id)
         updates: Updates = dict(zip(self.fields, asked, strict=True)) if asked else {}
         if request.query_params.get("model"):  # which the address sets on all pages
             updates.pop(self.fields.model, None)
@@ -193,35 +187,22 @@ MOST_PREDICTIONS = 64
 _THERE = "there-"  # ids of predictions begin so
 
 
-class _Predictions:
-    """Answers for GPUs that are not here, by an id: the newest ones, in memory."""
-
-    def __init__(self) -> None:
-        self._documents: dict[str, tuple[AdviceDocument, Fields]] = {}
-
-    def __contains__(self, view_id: str) -> bool:
-        return view_id in self._documents
+class _Predictions(dict[str, tuple[AdviceDocument, Fields]]):
+    """Answers for GPUs that are not here, with what the controls said, by an id: the newest ones, in memory."""
 
     def add(self, document: AdviceDocument, asked: Fields) -> str:
-        """Keep it with what the controls said; returns its id."""
+        """Keep it; returns its id."""
         view_id = f"{_THERE}{secrets.token_hex(8)}"
-        self._documents[view_id] = document, asked
-        for old in [*self._documents][:-MOST_PREDICTIONS]:
-            self._documents.pop(old, None)
+        self[view_id] = document, asked
+        for old in [*self][:-MOST_PREDICTIONS]:
+            self.pop(old, None)
         return view_id
-
-    def get(self, view_id: str) -> AdviceDocument | None:
-        return self._documents[view_id][0] if view_id in self else None
-
-    def asked(self, view_id: str) -> Fields | None:
-        """What the controls said."""
-        return self._documents[view_id][1] if view_id in self else None
 
 
 def _panel(courses: Courses, predictions: _Predictions) -> gr.HTML:
     def view(course_id: str) -> AdviceView | None:
         if (predicted := predictions.get(course_id)) is not None:
-            return predicted_view(course_id, predicted)
+            return predicted_view(course_id, predicted[0])
         course = courses.get(course_id)
         return advice_view(course) if isinstance(course, AdviceCourse) else None
 

@@ -10,8 +10,6 @@ import msgspec
 from tokendyno.backend.claims.declared import shipped_claims
 from tokendyno.backend.claims.results import read_results
 from tokendyno.backend.claims.view import claims_document
-from tokendyno.backend.errors import InputError
-from tokendyno.backend.redact import redact
 from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.html import component, text_line
 from tokendyno.ui.errors import Updates, shows_errors
@@ -39,13 +37,8 @@ def claims_page(opened: gr.Tab) -> ClaimsControls:
     message = text_line("claims-message", role="alert", classes="td-failure")
     result = component("claims", _TEMPLATE, "claims", plots=True)
 
-    def show() -> Updates:
-        try:
-            return {message: "", result: shipped()}
-        except InputError as error:
-            return {message: redact(str(error)), result: ""}
-
-    opened.select(shows_errors(message)(show), None, [message, result], **QUIET)
+    show = shows_errors(message)(lambda: {message: "", result: shipped()})
+    opened.select(show, None, [message, result], **QUIET)
     return ClaimsControls(result, message, show)
 
 

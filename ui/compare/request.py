@@ -106,11 +106,6 @@ def within(request: Request, limits: Limits) -> Request:
     return msgspec.structs.replace(request, workload=replace(work, repeats=max(LEAST_PAIRS, pairs)))
 
 
-def what_pairs(request: Request) -> str:
-    """How often Run will run the arms."""
-    return f"Run: pairs of runs until they decide, at most {request.workload.repeats} or {request.until_s:g} s"
-
-
 def read_choices(values: Sequence[object]) -> dict[str, str]:
     """The choices of an arm that differ from the default, by axis."""
     return choices_of(prompt_axes(), values)

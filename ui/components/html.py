@@ -2,16 +2,11 @@
 document as text nodes, never as HTML."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
-import plotly
 
-from tokendyno.ui.components.scripts import bundle, script_of
-
-PLOTLY_JS = Path(plotly.__file__).resolve().parent / "package_data" / "plotly.min.js"
-"""plotly.js of the plotly package (4.1; Gradio ships an older one)."""
+from tokendyno.ui.components.scripts import PLOTLY_JS, bundle, script_of
 
 
 def component(

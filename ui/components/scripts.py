@@ -1,11 +1,24 @@
-"""The JavaScript of components: `ui/bundle/`, which `npm run build` writes from the modules of `ui/**/js`."""
+"""What the browser is given, without Gradio, for reports too: JavaScript of components, which `npm run build` writes
+to `ui/bundle/` from the modules of `ui/**/js`, plotly.js, and the page's own CSS."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-BUNDLES = Path(__file__).resolve().parents[1] / "bundle"
+_UI = Path(__file__).resolve().parents[1]
+BUNDLES = _UI / "bundle"
+
+_PLOTLY = find_spec("plotly")
+assert _PLOTLY is not None and _PLOTLY.origin is not None, "plotly is a dependency"
+PLOTLY_JS = Path(_PLOTLY.origin).resolve().parent / "package_data" / "plotly.min.js"
+"""Of the plotly package, which is not imported (4.1; Gradio ships an older one)."""
+
+_PARTS = ("base", "arms", "live", "answer", "slide", "below", "narrow", "pages")
+SHEETS = tuple(_UI / "css" / f"{name}.css" for name in _PARTS)
+"""The CSS that all pages share, in the order in which it is joined: later rules win. Pages with a stylesheet of their
+own have it in their folder."""
 
 
 def bundle(name: str, **settings: Any) -> str:

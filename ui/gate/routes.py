@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from tokendyno.ui.components.html import PLOTLY_JS
+from tokendyno.ui.components.scripts import PLOTLY_JS
 
 _HOST = re.compile(r"(?:\[(.+)\]|([^:]+?)\.?)(?::[0-9]+)?")
 

@@ -13,7 +13,7 @@ from tokendyno.backend.history.search import read_search, read_zone
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.redact import redact
 from tokendyno.backend.runs.row import arm_titles
-from tokendyno.ui.errors import UNEXPECTED, log_unexpected
+from tokendyno.ui.errors import UNEXPECTED, log_unexpected, refusal
 
 log = logging.getLogger("tokendyno.page")
 
@@ -70,25 +70,18 @@ class Changed(msgspec.Struct):
     row: Row | None
 
 
-class Refusal(msgspec.Struct):
-    """The answer to what cannot be done: a sentence."""
-
-    error: str
-
-
 def answer(bench: Bench, question: object, visitor: Visitor) -> str:
     """The JSON text that answers one question of a visitor."""
     try:
         parsed = msgspec.convert(question, Find | Beside | Change, strict=True)
-        reply = _answer(bench, parsed, visitor)
+        return msgspec.json.encode(_answer(bench, parsed, visitor)).decode()
     except (msgspec.ValidationError, RecursionError):
-        reply = Refusal(UNREADABLE)
+        return refusal(UNREADABLE)
     except InputError as error:
-        reply = Refusal(redact(str(error)))
+        return refusal(redact(str(error)))
     except Exception:
         log_unexpected(log, "a question of the History page failed")
-        reply = Refusal(UNEXPECTED)
-    return msgspec.json.encode(reply).decode()
+        return refusal(UNEXPECTED)
 
 
 def _answer(bench: Bench, question: Find | Beside | Change, visitor: Visitor) -> msgspec.Struct:

@@ -21,7 +21,6 @@ const readAddress = (page) => {
 Object.keys(OWN_KEYS).forEach(readAddress);
 const returning = [];  // pages that Back and Forward led to and whose tabs are still to open, the last one last
 
-const viewOf = () => (new URL(location.href).searchParams.get('view') || '').toLowerCase();
 const titles = {};  // by page, of what is shown there: a run that has ended, a story
 const entitle = () => {
   document.title = (titles[current] || current[0].toUpperCase() + current.slice(1)) + ' - tokendyno';
@@ -98,7 +97,7 @@ window.tokendynoAddress = {
 };
 watch('value', () => { if (props.value) show(first = props.value); });
 window.addEventListener('popstate', () => {
-  const view = viewOf(), page = PAGES.includes(view) ? view : first;
+  const view = new URL(location.href).searchParams.get('view')?.toLowerCase(), page = PAGES.includes(view) ? view : first;
   if (page === 'history') readAddress(page);
   if (page === (returning.at(-1) ?? current)) return;
   returning.push(page);

@@ -115,7 +115,6 @@ declare namespace Batch {
     decode: number[];
     idle: number[];
     waiting: number[];
-    padding: number[];
   }
   /** The columns of an arm, folded. */
   interface Folded {
@@ -124,10 +123,8 @@ declare namespace Batch {
     rows: Map<number, Row>;
     /** Of pages, in order. `request`: -1: given back. */
     moves: { step: number[]; from: number[]; to: number[]; request: number[]; page: number[]; group: number[] };
-    parts: number;
     waits: number;
     ends: number;
-    tokens: number;
   }
   /** What the instruments of an arm show. */
   interface View {

@@ -1,61 +1,5 @@
 // What components take from Python. Written by python -m tools.js_types; a test compares.
 
-declare namespace Advise {
-  interface AdviceView {
-    course: CourseView;
-    headline: string;
-    counts: string;
-    cards: AdviceCard[];
-    pareto: Pareto | null;
-    table: string[][];
-    left: Reasons[];
-  }
-  interface CourseView {
-    id: string;
-    state: "done" | "failed" | "running" | "stopped";
-    sentence: string;
-    message: string;
-    share: number;
-    doing: string;
-    left: string;
-    again: boolean;
-  }
-  interface AdviceCard {
-    label: "memory" | "same format" | "transformers" | "wish";
-    tag: string;
-    title: string;
-    figures: Figure[];
-    gets: string[];
-    script: string;
-    serve: string;
-    serve_note: string;
-    certificate: string[];
-    run: string;
-  }
-  interface Figure {
-    value: string;
-    what: string;
-  }
-  interface Pareto {
-    quality: string;
-    points: ParetoPoint[];
-  }
-  interface ParetoPoint {
-    label: string;
-    latency_s: number;
-    memory_bytes: number;
-    quality: number | null;
-    alike: string;
-    front: boolean;
-    text: string;
-    mark: string;
-  }
-  interface Reasons {
-    title: string;
-    lines: string[];
-  }
-}
-
 declare namespace Arm {
   interface Verdicts {
     arm: string;
@@ -87,212 +31,6 @@ declare namespace Arm {
   interface Stale {
     run: string;
     text: string;
-  }
-}
-
-declare namespace Batch {
-  interface BatchDelta {
-    run: string;
-    status: "cancelled" | "done" | "failed" | "interrupted" | "queued" | "running";
-    ended: boolean;
-    version: number;
-    queue: string;
-    trouble: string;
-    every_ms: number;
-    head: BatchHead | null;
-    lanes: BatchColumns[];
-  }
-  interface BatchHead {
-    title: string;
-    note: string;
-    created: number;
-    now_s: number;
-    message: string;
-    quiet: boolean;
-    unit: "forward" | "token";
-    max_new_tokens: number;
-    verdict: VerdictText;
-    differences: { [key: string]: Difference };
-    digest: LedgerDigest | null;
-    card: Card | null;
-    heading: string;
-    bar: PhaseBar | null;
-    traffic: string;
-    slots: number;
-    why: string;
-    same: string;
-    compared: number;
-    differ: { [key: string]: number };
-    waits: { [key: string]: string };
-    asked: Requested | null;
-    arms: BatchArmHead[];
-  }
-  interface VerdictText {
-    sentence: string;
-    basis: string;
-    gate: string;
-    gate_run: string;
-    unasked: string;
-    pays: string;
-  }
-  interface Difference {
-    text: string;
-    better: string;
-  }
-  interface LedgerDigest {
-    line: string;
-    status: "failed" | "fallback" | "no_effect" | "not_applicable" | "off" | "partial" | "unchecked" | "verified";
-    shown: string[];
-    titles: { [key: string]: string };
-  }
-  interface Card {
-    lead: string;
-    figure: string;
-    tail: string;
-    ratio: number;
-    low: number | null;
-    high: number | null;
-    pairs: number[];
-    ends: string;
-    names: { [key: string]: string };
-    decided: boolean;
-    recommendation: string;
-    tone: "bad" | "caution" | "good" | "open";
-    reason: string;
-    confidence: string;
-    tiles: CardTile[];
-    next: Next | null;
-    cost: string;
-  }
-  interface CardTile {
-    title: string;
-    a: string;
-    b: string;
-    unit: string;
-    note: string;
-  }
-  interface Next {
-    label: string;
-    action: "code" | "run";
-    arm: string;
-  }
-  interface PhaseBar {
-    label: string;
-    parts: Part[];
-    spent_s: number;
-    left_s: number | null;
-    most_s: number | null;
-    rule: string;
-  }
-  interface Part {
-    name: "pairs" | "proof" | "quality" | "ready";
-    text: string;
-    state: "done" | "now" | "waiting";
-    spent_s: number;
-    expected_s: number | null;
-  }
-  interface Requested {
-    arrival_s: number[];
-    prompt_tokens: number[];
-    max_new_tokens: number[];
-  }
-  interface BatchArmHead {
-    name: string;
-    label: string;
-    state: string;
-    phases: PhaseStep[];
-    verdicts: Verdict[];
-    tiles: Tile[];
-    details: Tile[];
-    ledger: LedgerRow[];
-    notes: string[];
-    spoilers: string[];
-    code: string;
-    kind: string;
-    pages: PageGroup[];
-    cache_bytes: number;
-    buckets: Bucket[];
-  }
-  interface PhaseStep {
-    name: "compile" | "download" | "import" | "load" | "prove" | "quality" | "quantize" | "run" | "start" | "warmup";
-    title: string;
-    state: string;
-    begin_s: number;
-    seconds: number;
-    fraction: number | null;
-    note: string;
-    wait: string;
-    expected_s: number | null;
-  }
-  interface Verdict {
-    level: "blocked" | "fallback" | "note" | "ok";
-    axis: string;
-    reason: string;
-    fix: { [key: string]: string };
-    source: string;
-    becomes: string;
-  }
-  interface Tile {
-    key: string;
-    label: string;
-    value: string;
-    unit: string;
-    note: string;
-  }
-  interface LedgerRow {
-    axis: string;
-    requested: string;
-    planned: string;
-    effective: string;
-    proof: string;
-    status: "failed" | "fallback" | "no_effect" | "not_applicable" | "off" | "partial" | "unchecked" | "verified";
-    reason: string;
-    reached: number | null;
-    expected: number | null;
-  }
-  interface PageGroup {
-    attention: string;
-    layers: number;
-    page_tokens: number;
-    page_bytes: number;
-    pages: number;
-  }
-  interface Bucket {
-    slots: number;
-    batches: ([number, number])[];
-    compiled: ([number, number])[];
-    said: string;
-  }
-  interface BatchColumns {
-    first: number;
-    n: number;
-    b: number[];
-    e: number[];
-    pad: number[];
-    w: number[];
-    free: number[];
-    pfirst: number;
-    pe: number[];
-    r: number[];
-    k: number[];
-    tok: number[];
-    wfirst: number;
-    wn: number;
-    wt: number[];
-    wr: number[];
-    why: ("batch" | "margin" | "pages" | "reads" | "requests" | "tokens")[];
-    mfirst: number;
-    mn: number;
-    ms: number[];
-    mg: number[];
-    mp: number[];
-    mr: number[];
-    efirst: number;
-    en: number;
-    er: number[];
-    at: number[];
-    ewhy: string[];
-    et: string[];
   }
 }
 
@@ -438,100 +176,6 @@ declare namespace Fit {
   interface Amounts {
     context: any;
     batch: any;
-  }
-}
-
-declare namespace History {
-  interface Runs {
-    found: RunList;
-    kept: boolean;
-    team: boolean;
-    imports: boolean;
-    trouble: string;
-    notes: string;
-  }
-  interface RunList {
-    rows: Row[];
-    total: number;
-    kept: number;
-    page: number;
-    per_page: number;
-  }
-  interface Row {
-    id: string;
-    created: number;
-    kind: string;
-    model: string;
-    label: string;
-    work: string;
-    machine: string;
-    arms: ArmText[];
-    origin: string;
-    status: string;
-    line: string | null;
-    name: string;
-    note: string;
-    mine: boolean;
-    shared: boolean;
-    owner: string;
-    trial: string;
-    trials: number;
-  }
-  interface ArmText {
-    name: string;
-    text: string;
-  }
-  interface Changed {
-    row: Row | null;
-  }
-  interface SideBySide {
-    arms: PinnedArm[];
-    rows: SideRow[];
-    remarks: string[];
-    missing: string[];
-    pareto: Pareto | null;
-    kind: string;
-    schema: number;
-  }
-  interface PinnedArm {
-    label: string;
-    pin: string;
-    run: string;
-    arm: string;
-    title: string;
-    choices: string;
-    created: number;
-    status: string;
-    unlike: string[];
-    alike: boolean;
-  }
-  interface SideRow {
-    group: "choices" | "conditions" | "figures" | "ledger" | "text";
-    label: string;
-    cells: Cell[];
-    differs: boolean;
-  }
-  interface Cell {
-    text: string;
-    note: string;
-    against: string;
-  }
-  interface Pareto {
-    quality: string;
-    points: ParetoPoint[];
-  }
-  interface ParetoPoint {
-    label: string;
-    latency_s: number;
-    memory_bytes: number;
-    quality: number | null;
-    alike: string;
-    front: boolean;
-    text: string;
-    mark: string;
-  }
-  interface Refusal {
-    error: string;
   }
 }
 
@@ -785,6 +429,111 @@ declare namespace Live {
   }
 }
 
+declare namespace Batch {
+  interface BatchDelta {
+    run: string;
+    status: "cancelled" | "done" | "failed" | "interrupted" | "queued" | "running";
+    ended: boolean;
+    version: number;
+    queue: string;
+    trouble: string;
+    every_ms: number;
+    head: BatchHead | null;
+    lanes: BatchColumns[];
+  }
+  interface BatchHead {
+    title: string;
+    note: string;
+    created: number;
+    now_s: number;
+    message: string;
+    quiet: boolean;
+    unit: "forward" | "token";
+    max_new_tokens: number;
+    verdict: Live.VerdictText;
+    differences: { [key: string]: Live.Difference };
+    digest: Live.LedgerDigest | null;
+    card: Live.Card | null;
+    heading: string;
+    bar: Live.PhaseBar | null;
+    traffic: string;
+    slots: number;
+    why: string;
+    same: string;
+    compared: number;
+    differ: { [key: string]: number };
+    waits: { [key: string]: string };
+    asked: Requested | null;
+    arms: BatchArmHead[];
+  }
+  interface Requested {
+    arrival_s: number[];
+    prompt_tokens: number[];
+    max_new_tokens: number[];
+  }
+  interface BatchArmHead {
+    name: string;
+    label: string;
+    state: string;
+    phases: Live.PhaseStep[];
+    verdicts: Live.Verdict[];
+    tiles: Live.Tile[];
+    details: Live.Tile[];
+    ledger: Live.LedgerRow[];
+    notes: string[];
+    spoilers: string[];
+    code: string;
+    kind: string;
+    pages: PageGroup[];
+    cache_bytes: number;
+    buckets: Bucket[];
+  }
+  interface PageGroup {
+    attention: string;
+    layers: number;
+    page_tokens: number;
+    page_bytes: number;
+    pages: number;
+  }
+  interface Bucket {
+    slots: number;
+    batches: ([number, number])[];
+    compiled: ([number, number])[];
+    said: string;
+  }
+  interface BatchColumns {
+    first: number;
+    n: number;
+    b: number[];
+    e: number[];
+    pad: number[];
+    w: number[];
+    free: number[];
+    pfirst: number;
+    pe: number[];
+    r: number[];
+    k: number[];
+    tok: number[];
+    wfirst: number;
+    wn: number;
+    wt: number[];
+    wr: number[];
+    why: ("batch" | "margin" | "pages" | "reads" | "requests" | "tokens")[];
+    mfirst: number;
+    mn: number;
+    ms: number[];
+    mg: number[];
+    mp: number[];
+    mr: number[];
+    efirst: number;
+    en: number;
+    er: number[];
+    at: number[];
+    ewhy: string[];
+    et: string[];
+  }
+}
+
 declare namespace Palette {
   interface Offers {
     model: string;
@@ -849,68 +598,6 @@ declare namespace Story {
   }
 }
 
-declare namespace Sweep {
-  interface SweepView {
-    course: CourseView;
-    headline: string;
-    note: string;
-    arm: string;
-    over: ([string, string])[];
-    horizontal: string;
-    places: string[];
-    numbers: boolean;
-    charts: LineChart[];
-    across: string;
-    down: string;
-    heats: HeatMap[];
-    pareto: Pareto | null;
-    table: string[][];
-  }
-  interface CourseView {
-    id: string;
-    state: "done" | "failed" | "running" | "stopped";
-    sentence: string;
-    message: string;
-    share: number;
-    doing: string;
-    left: string;
-    again: boolean;
-  }
-  interface LineChart {
-    title: string;
-    unit: string;
-    lines: Line[];
-  }
-  interface Line {
-    title: string;
-    values: (number | null)[];
-    low: (number | null)[];
-    high: (number | null)[];
-    texts: string[];
-  }
-  interface HeatMap {
-    title: string;
-    rows: string[];
-    columns: string[];
-    values: ((number | null)[])[];
-    texts: string[][];
-  }
-  interface Pareto {
-    quality: string;
-    points: ParetoPoint[];
-  }
-  interface ParetoPoint {
-    label: string;
-    latency_s: number;
-    memory_bytes: number;
-    quality: number | null;
-    alike: string;
-    front: boolean;
-    text: string;
-    mark: string;
-  }
-}
-
 declare namespace Worth {
   interface WorthView {
     course: CourseView;
@@ -962,5 +649,149 @@ declare namespace Worth {
     front: boolean;
     text: string;
     mark: string;
+  }
+}
+
+declare namespace Advise {
+  interface AdviceView {
+    course: Worth.CourseView;
+    headline: string;
+    counts: string;
+    cards: AdviceCard[];
+    pareto: Worth.Pareto | null;
+    table: string[][];
+    left: Reasons[];
+  }
+  interface AdviceCard {
+    label: "memory" | "same format" | "transformers" | "wish";
+    tag: string;
+    title: string;
+    figures: Figure[];
+    gets: string[];
+    script: string;
+    serve: string;
+    serve_note: string;
+    certificate: string[];
+    run: string;
+  }
+  interface Figure {
+    value: string;
+    what: string;
+  }
+  interface Reasons {
+    title: string;
+    lines: string[];
+  }
+}
+
+declare namespace History {
+  interface Runs {
+    found: RunList;
+    kept: boolean;
+    team: boolean;
+    imports: boolean;
+    trouble: string;
+    notes: string;
+  }
+  interface RunList {
+    rows: Row[];
+    total: number;
+    kept: number;
+    page: number;
+    per_page: number;
+  }
+  interface Row {
+    id: string;
+    created: number;
+    kind: string;
+    model: string;
+    label: string;
+    work: string;
+    machine: string;
+    arms: ArmText[];
+    origin: string;
+    status: string;
+    line: string | null;
+    name: string;
+    note: string;
+    mine: boolean;
+    shared: boolean;
+    owner: string;
+    trial: string;
+    trials: number;
+  }
+  interface ArmText {
+    name: string;
+    text: string;
+  }
+  interface SideBySide {
+    arms: PinnedArm[];
+    rows: SideRow[];
+    remarks: string[];
+    missing: string[];
+    pareto: Worth.Pareto | null;
+    kind: string;
+    schema: number;
+  }
+  interface PinnedArm {
+    label: string;
+    pin: string;
+    run: string;
+    arm: string;
+    title: string;
+    choices: string;
+    created: number;
+    status: string;
+    unlike: string[];
+    alike: boolean;
+  }
+  interface SideRow {
+    group: "choices" | "conditions" | "figures" | "ledger" | "text";
+    label: string;
+    cells: Cell[];
+    differs: boolean;
+  }
+  interface Cell {
+    text: string;
+    note: string;
+    against: string;
+  }
+}
+
+declare namespace Sweep {
+  interface SweepView {
+    course: Worth.CourseView;
+    headline: string;
+    note: string;
+    arm: string;
+    over: ([string, string])[];
+    horizontal: string;
+    places: string[];
+    numbers: boolean;
+    charts: LineChart[];
+    across: string;
+    down: string;
+    heats: HeatMap[];
+    pareto: Worth.Pareto | null;
+    table: string[][];
+  }
+  interface LineChart {
+    title: string;
+    unit: string;
+    lines: Line[];
+  }
+  interface Line {
+    title: string;
+    values: (number | null)[];
+    low: (number | null)[];
+    high: (number | null)[];
+    texts: string[];
+  }
+  interface HeatMap {
+    title: string;
+    rows: string[];
+    columns: string[];
+    values: ((number | null)[])[];
+    texts: string[][];
   }
 }

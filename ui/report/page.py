@@ -8,7 +8,6 @@ What was measured lies in the file as JSON, packed and encoded in base64, so tha
 import base64
 import gzip
 import html
-import importlib.util
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,9 +23,8 @@ from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.run import Columns, Run
 from tokendyno.backend.views import live
 from tokendyno.backend.views.share import code_file, command_of
-from tokendyno.ui.components.scripts import bundle
+from tokendyno.ui.components.scripts import PLOTLY_JS, SHEETS, bundle
 from tokendyno.ui.live.sources import TEMPLATE, panel_settings
-from tokendyno.ui.sheets import SHEETS
 from tokendyno.ui.worth.sources import advise_template, sweep_template, worth_template
 
 FOLDER = Path(__file__).resolve().parent
@@ -134,7 +132,7 @@ def _file(title: str, panel: str, scripts: str, facts: Mapping[str, str], note: 
         scripts=scripts,
         facts="".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in facts.items()),
         made=html.escape(f"{note} Written by tokendyno."),
-        plotly=_plotly().replace("</script", "<\\/script"),
+        plotly=_read(PLOTLY_JS).replace("</script", "<\\/script"),
         report=msgspec.json.encode(packed).decode().replace("<", "\\u003c"),
         start=bundle("report"),
         code=code,
@@ -155,24 +153,9 @@ def whole(run: Run, runs: RunLog | None = None) -> live.Delta:
 
 
 def _joined(old: Columns, new: Columns) -> Columns:
-    return msgspec.structs.replace(
-        old,
-        end=new.end,
-        t_s=old.t_s + new.t_s,
-        latency_s=old.latency_s + new.latency_s,
-        kv_sliding=old.kv_sliding + new.kv_sliding,
-        kv_growing=old.kv_growing + new.kv_growing,
-        kv_latent=old.kv_latent + new.kv_latent,
-        kv_state=old.kv_state + new.kv_state,
-        kv_index=old.kv_index + new.kv_index,
-    )
-
-
-def _plotly() -> str:
-    """plotly.js, without importing the package."""
-    spec = importlib.util.find_spec("plotly")
-    assert spec is not None and spec.origin is not None, "plotly is a dependency"
-    return _read(Path(spec.origin).parent / "package_data" / "plotly.min.js")
+    names = ("t_s", "latency_s", "kv_sliding", "kv_growing", "kv_latent", "kv_state", "kv_index")
+    longer = {name: getattr(old, name) + getattr(new, name) for name in names}
+    return msgspec.structs.replace(old, end=new.end, **longer)
 
 
 def _read(path: Path) -> str:

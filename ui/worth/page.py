@@ -49,11 +49,8 @@ def worth_page(bench: Bench, courses: Courses, compare: ComparePage, opened: gr.
     gr.on(changes, None, None, messages, js="() => ['', '']", trigger_mode="always_last", **QUIET)
     opened.select(page.named, compare.check_inputs, arms, **QUIET)
     compare.opened.then(page.named, compare.check_inputs, arms, **QUIET)
-    context = gr.context.Context.root_block
-    assert context is not None
-    context.load(
-        shows_errors(ablations.message)(page.opened), None, [ablations.panel, sweeps.panel, ablations.message], **QUIET
-    )
+    outputs = [ablations.panel, sweeps.panel, ablations.message]
+    gr.on(None, shows_errors(ablations.message)(page.opened), None, outputs, **QUIET)  # the page was opened
 
 
 def _message(name: str) -> gr.HTML:

@@ -18,7 +18,7 @@ from tests.support.event_loops import finished
 from tokendyno.backend.hosting.limits import LIMITS, Limits
 from tokendyno.backend.hosting.users import OneAccount, Users
 from tokendyno.backend.hosting.visitor import LOCAL, Visitor
-from tokendyno.ui.components.html import PLOTLY_JS
+from tokendyno.ui.components.scripts import PLOTLY_JS
 from tokendyno.ui.csp import PolicyMiddleware
 from tokendyno.ui.gate import sessions
 from tokendyno.ui.gate.gate import Gate

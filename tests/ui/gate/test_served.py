@@ -19,7 +19,7 @@ from tests.support.processes import wait_for
 from tests.support.served import Served, served
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.users import Users
-from tokendyno.ui.components.html import PLOTLY_JS
+from tokendyno.ui.components.scripts import PLOTLY_JS
 
 pytestmark = pytest.mark.slow
 

@@ -1,6 +1,6 @@
 // What should I use? Cards of the winners beside time and memory of every arm; below them what was ruled out or not tried.
 
-import { add } from '../../components/js/dom.js';
+import { add, button } from '../../components/js/dom.js';
 import { showPareto } from '../../components/js/pareto.js';
 import { result, showCourse, tableIn } from '../../worth/js/course.js';
 
@@ -9,18 +9,16 @@ const EXPLAINED = 'Rules, predicted memory and bounds rule arms out without a ru
 
 /** @param {HTMLElement} parent @param {string} text @param {string} said */
 const copied = (parent, text, said) => {
-  const button = /** @type {HTMLButtonElement} */ (add(parent, 'button', 'td-advise-copy', 'Copy'));
-  button.type = 'button';
-  button.ariaLabel = 'Copy ' + said;
-  button.addEventListener('click', async () => {
+  const copy = button('td-advise-copy', 'Copy', 'Copy ' + said, async () => {
     try {
       await navigator.clipboard.writeText(text);
-      button.textContent = 'Copied';
+      copy.textContent = 'Copied';
     } catch {
-      button.textContent = 'Select it: this page may not copy';
+      copy.textContent = 'Select it: this page may not copy';
     }
-    setTimeout(() => { button.textContent = 'Copy'; }, 2000);
+    setTimeout(() => { copy.textContent = 'Copy'; }, 2000);
   });
+  parent.append(copy);
 };
 /** @param {HTMLElement} parent @param {Advise.AdviceCard} winner */
 const card = (parent, winner) => {
@@ -43,14 +41,12 @@ const card = (parent, winner) => {
   const script = add(box, 'details', '');
   add(script, 'summary', '', 'Script');
   copied(script, winner.script, 'the script');
-  const code = add(script, 'pre', '', winner.script);
-  code.tabIndex = 0;
+  add(script, 'pre', '', winner.script).tabIndex = 0;
   const proof = add(box, 'details', '');
   add(proof, 'summary', '', 'Certificate');
   for (const line of winner.certificate) add(proof, 'p', '', line);
   if (winner.run) {
-    const link = /** @type {HTMLAnchorElement} */ (add(add(proof, 'p', ''), 'a', '', 'The run that measured it again'));
-    link.href = '?view=compare&run=' + encodeURIComponent(winner.run);
+    add(add(proof, 'p'), 'a', '', 'The run that measured it again').href = '?view=compare&run=' + encodeURIComponent(winner.run);
   }
 };
 /** @param {Advise.AdviceView} advice */

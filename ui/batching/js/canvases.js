@@ -5,7 +5,7 @@ import { count, css, seconds } from '../../components/js/dom.js';
 import { lastMoment, mapLines, pageMap, slotColumns, stepAt, ticks } from './columns.js';
 import { pieces } from './requests.js';
 
-export const MARGIN_LEFT = 36, MARGIN_RIGHT = 6;
+const MARGIN_LEFT = 36, MARGIN_RIGHT = 6;
 
 // A canvas of that height in CSS pixels, ready to draw; null while it is not shown.
 /** @param {HTMLCanvasElement} canvas @param {number} height @returns {Batch.Field | null} */
@@ -238,13 +238,9 @@ export function drawPages(canvas, { batch, pages, cacheBytes, end, chosen, arm }
   }
   timeAxis(field, { ...colours, line: 'transparent' }, end, MAP_HEIGHT, true);
   sideLabel(field, colours, '1', 1, 'top');
-  if (lines > 1) sideLabel(field, colours, count(totalPages(pages, cacheBytes)), MAP_HEIGHT, 'bottom');
+  const smallest = Math.min(...pages.map(group => group.page_bytes));  // groups of layers share the bytes of the cache
+  if (lines > 1) sideLabel(field, colours, count(Math.round(cacheBytes / smallest)), MAP_HEIGHT, 'bottom');
   return { ...field, map, lines, columns: width };
-}
-
-// Pages of the cache: groups of layers share its bytes, so pages of the smallest size are counted.
-function totalPages(pages, cacheBytes) {
-  return Math.round(cacheBytes / Math.min(...pages.map(group => group.page_bytes)));
 }
 
 /**

@@ -6,15 +6,15 @@ import { upperBound } from '../../live/js/columns.js';
 
 export const PREFILL = 0, DECODE = 1, IDLE = 2;
 
-// steps   begin, end (s), prefill, decode and idle parts, waiting requests, padding, of each step
+// steps   begin, end (s), prefill, decode and idle parts, waiting requests, of each step
 // rows    by request: { bars, waits, tokens, prompt, end, reason, text }
 //         bars: { kind, begin, end, last (its last step), tokens, padding } in order; waits: [seconds, reason]
 // moves   step, page's first and last byte, request (-1: given back), in order
 /** @returns {Batch.Folded} */
 export function emptyBatch() {
   return {
-    steps: { begin: [], end: [], prefill: [], decode: [], idle: [], waiting: [], padding: [] },
-    rows: new Map(), moves: { step: [], from: [], to: [], request: [], page: [], group: [] }, parts: 0, waits: 0, ends: 0, tokens: 0,
+    steps: { begin: [], end: [], prefill: [], decode: [], idle: [], waiting: [] },
+    rows: new Map(), moves: { step: [], from: [], to: [], request: [], page: [], group: [] }, waits: 0, ends: 0,
   };
 }
 
@@ -85,7 +85,7 @@ function appendStep(batch, reply, i, from, to) {
     if (request < 0) continue;
     const row = rowOf(batch, request), last = row.bars[row.bars.length - 1];
     if (kind === PREFILL) row.prompt += tokens;
-    if (kind === DECODE) { row.tokens++; batch.tokens++; }
+    if (kind === DECODE) row.tokens++;
     if (last && last.kind === kind && last.last === step - 1 && kind !== PREFILL) {
       last.end = end;
       last.last = step;
@@ -101,7 +101,6 @@ function appendStep(batch, reply, i, from, to) {
   steps.decode.push(counts[DECODE]);
   steps.idle.push(counts[IDLE]);
   steps.waiting.push(reply.w[i]);
-  steps.padding.push(reply.pad[i]);
 }
 
 /** The latest moment that an arm has told of. @param {Batch.Folded} batch */

@@ -1,8 +1,7 @@
 // The panel of many requests: passes what is pulled to the instruments of the arms.
 
-import { find, onTheme, setText } from '../../components/js/dom.js';
+import { add, badge, find, onTheme, redrawn, setText } from '../../components/js/dom.js';
 import { bare, makeRunPanel } from '../../live/js/run_panel.js';
-import { makeBuckets } from './buckets.js';
 import { makeChosen, makeTable } from './chosen.js';
 import { appendBatch, axisEnd, batchCursor, emptyBatch, lastMoment } from './columns.js';
 import { makeLanes } from './lanes.js';
@@ -14,7 +13,30 @@ const EMPTY = 'Press Run: arm A serves all requests, then arm B serves the same 
 const lanes = makeLanes(find('.td-lanes'), find('.td-tip'), choose);
 const chosenBox = makeChosen(find('.td-chosen'), choose);
 const requestTable = makeTable(find('.td-requests'), find('.td-request-rows'), choose);
-const buckets = makeBuckets(find('.td-buckets'));
+
+// One compile per bucket: for each length of the static cache a line over the seconds of the run, with its batches and
+// what was compiled for it meanwhile, and the same in words.
+const bucketBox = find('.td-buckets');
+const buckets = redrawn(bucketBox, (/** @type {Pick<Batch.BatchArmHead, 'name' | 'buckets'>[]} */ arms) => {
+  if (!arms.length) return;
+  add(add(bucketBox, 'h3', '', 'One compile per bucket'), 'span', 'td-part-hint', 'by slots of the static cache, over the seconds of the run; striped: compiling');
+  const last = Math.max(...arms.flatMap(arm => arm.buckets.flatMap(bucket => bucket.batches.map(([, end]) => end))));
+  for (const arm of arms) for (const bucket of arm.buckets) {
+    const row = add(bucketBox, 'div', 'td-bucket arm-' + arm.name.toLowerCase());
+    row.append(badge(arm.name));
+    add(row, 'b', '', bucket.slots.toLocaleString('en') + ' slots');
+    const track = add(row, 'div', 'td-bucket-track');
+    track.setAttribute('aria-hidden', 'true');
+    for (const [kind, spans] of /** @type {[string, [number, number][]][]} */ ([['batch', bucket.batches], ['compile', bucket.compiled]])) {
+      for (const [begin, end] of spans) {
+        const { style } = add(track, 'i', 'td-bucket-' + kind);
+        style.left = 100 * begin / last + '%';
+        style.width = 100 * (end - begin) / last + '%';
+      }
+    }
+    add(row, 'small', '', bucket.said);
+  }
+});
 
 /** @type {Batch.Folded[]} */
 let batches = [];
@@ -34,7 +56,7 @@ const panel = makeRunPanel({
   show(/** @type {Batch.BatchHead} */ head, reply, broken) {
     setText(find('.td-traffic'), head.traffic);
     setText(find('.td-why'), head.why);
-    buckets.take(head.arms);
+    buckets.take(head.arms.filter(arm => arm.buckets.length).map(({ name, buckets }) => ({ name, buckets })));
     if (broken) bare(!batches.some(batch => batch.steps.end.length));
     dirty = true;
   },

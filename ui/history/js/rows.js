@@ -3,7 +3,7 @@
 import { add, button, count, el, find, focusWithin, plural, setText, tableBody, tableHead } from '../../components/js/dom.js';
 import { toggle } from './beside.js';
 import { show } from './page.js';
-import { FIELDS, armPin, change, complain, question, state, when } from './state.js';
+import { FIELDS, change, complain, question, state, when } from './state.js';
 
 const ENDED = { failed: 'Failed', cancelled: 'Stopped', interrupted: 'Interrupted', running: 'Under way' };
 const KINDS = { batch: 'many requests', quality: 'quality' };
@@ -35,7 +35,7 @@ function nameCell(row) {
 function armsCell(row) {
   const cell = el('td', 'td-arms-of');
   for (const arm of row.arms) {
-    const pin = armPin(row, arm), on = state.pins.includes(pin);
+    const pin = row.id + '.' + arm.name, on = state.pins.includes(pin);
     seen.set(pin, runName(row) + ' ' + arm.name + ': ' + arm.text);
     const chip = button('td-pin', '', arm.name + ' ' + arm.text + ': pin, of ' + runName(row) + ', ' + when(row.created), () => toggle(pin));
     chip.setAttribute('aria-pressed', String(on));
@@ -61,7 +61,9 @@ function changeCell(row, team) {
   if (!row.mine) return cell;
   const of = ' ' + runName(row) + ', ' + when(row.created);
   cell.append(button('td-edit-run', 'Name, note', 'Name, note: of' + of, () => edit(row)));
-  if (team) cell.append(button('td-share', row.shared ? 'Unshare' : 'Share', (row.shared ? 'Unshare:' : 'Share with the team:') + of, () => share(row)));
+  if (team) cell.append(button('td-share', row.shared ? 'Unshare' : 'Share', (row.shared ? 'Unshare:' : 'Share with the team:') + of, async () => {
+    if (await changed(row, row.shared ? 'unshare' : 'share')) show();
+  }));
   const gone = button('td-delete', 'Delete', 'Delete' + of, () => remove(row));
   gone.disabled = row.status === 'running';
   cell.append(gone);
@@ -195,10 +197,8 @@ function edit(row) {
   form.addEventListener('keydown', event => { if (event.key === 'Escape') leave(); });
   form.addEventListener('submit', async event => {
     event.preventDefault();
-    try {
-      if (name.value !== row.name) await question({ ask: 'change', what: 'name', run: row.id, text: name.value });
-      if (note.value !== row.note) await question({ ask: 'change', what: 'note', run: row.id, text: note.value });
-    } catch (error) { complain(error); return; }  // what was typed stays
+    if (name.value !== row.name && !await changed(row, 'name', name.value)) return;  // what was typed stays
+    if (note.value !== row.note && !await changed(row, 'note', note.value)) return;
     leave();
     show();
   });
@@ -207,19 +207,17 @@ function edit(row) {
   name.select();
 }
 
-/** @param {History.Row} row */
-async function share(row) {
+/** Whether a run was changed; else the page says why not. @param {History.Row} row @param {string} what @param {string} [text] */
+async function changed(row, what, text = '') {
   try {
-    await question({ ask: 'change', what: row.shared ? 'unshare' : 'share', run: row.id });
-  } catch (error) { complain(error); return; }
-  show();
+    await question({ ask: 'change', what, run: row.id, text });
+  } catch (error) { complain(error); return false; }
+  return true;
 }
 
 /** @param {History.Row} row */
 async function remove(row) {
-  try {
-    await question({ ask: 'change', what: 'delete', run: row.id });
-  } catch (error) { complain(error); return; }
+  if (!await changed(row, 'delete')) return;
   const said = el('p', '', 'Deleted: ' + runName(row) + ', ' + when(row.created) + '. ');
   const undo = button('td-undelete', 'Undo', 'Undo: restore ' + runName(row) + ', ' + when(row.created), () => restore(row, said));
   said.append(undo);
@@ -229,9 +227,7 @@ async function remove(row) {
 }
 
 async function restore(row, said) {
-  try {
-    await question({ ask: 'change', what: 'undelete', run: row.id });
-  } catch (error) { complain(error); return; }
+  if (!await changed(row, 'undelete')) return;
   said.remove();
   await show();
   lineOfRun(row.id)?.querySelector('a')?.focus();

@@ -40,11 +40,6 @@ export function change(some, push) {
   show();
 }
 
-/** @param {History.Row} row @param {{ name: string }} arm */
-export function armPin(row, arm) {
-  return row.id + '.' + arm.name;
-}
-
 /** @param {number} seconds */
 export function when(seconds) {
   const at = new Date(1000 * seconds), two = value => String(value).padStart(2, '0');

@@ -141,12 +141,12 @@ export function outlierTop(columns, first) {
 // refines. A bucket's size is a power of two and buckets begin at index 0, so they do not move while values are added, and
 // nothing shimmers.
 
-/** First index whose x is >= value; x is ascending. @param {ArrayLike<number>} x @param {number} value */
-export function lowerBound(x, value) {
+/** First index whose x is >= value; x is ascending. @param {ArrayLike<number>} x @param {number} value @param {boolean} [above] only > */
+export function lowerBound(x, value, above = false) {
   let low = 0, high = x.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (x[middle] < value) low = middle + 1;
+    if (x[middle] < value || (above && x[middle] === value)) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -154,13 +154,7 @@ export function lowerBound(x, value) {
 
 /** How many of these values, which rise, are not above a limit. @param {ArrayLike<number>} x @param {number} limit */
 export function upperBound(x, limit) {
-  let low = 0, high = x.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (x[middle] <= limit) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return lowerBound(x, limit, true);
 }
 
 // Indices to draw, out of [begin, end), for columns that are drawn together; at most `most` of them.

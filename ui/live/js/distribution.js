@@ -52,13 +52,18 @@ export function cumulativeOf(list, last) {
 }
 
 // dialog: with .td-spread-what, .td-spread-plot, .td-spread-said and a table. fewest: share -> tokens that a percentile needs.
-/** @param {HTMLButtonElement} button @param {HTMLDialogElement} dialog @param {{ [share: string]: number }} fewest */
-export function makeDistribution(button, dialog, fewest) {
+// read: the run that is shown, and the tokens that are visible of it.
+/**
+ * @param {HTMLButtonElement} button @param {HTMLDialogElement} dialog @param {{ [share: string]: number }} fewest
+ * @param {() => [Live.Head, Live.Series[], Live.Span | null] | null} read
+ */
+export function makeDistribution(button, dialog, fewest, read) {
   const find = selector => dialog.querySelector(selector), plot = find('.td-spread-plot');
 
-  /** @param {Live.Head} head @param {Live.Series[]} series @param {Live.Span | null} zoom */
-  function show(head, series, zoom) {
-    const lists = latenciesOf(head, series, zoom), step = head.unit === 'forward' ? 'passes' : 'tokens';
+  // Also when more values came, or the run ended.
+  function show() {
+    if (!dialog.open || !read()) return;
+    const [head, series, zoom] = read(), lists = latenciesOf(head, series, zoom), step = head.unit === 'forward' ? 'passes' : 'tokens';
     const what = zoom ? step + ' ' + count(Math.ceil(Math.max(0, zoom[0]))) + ' to ' + count(Math.floor(zoom[1])) + ', as zoomed' : head.unit === 'forward' ? 'all passes' : 'all tokens after the first';
     setText(find('.td-spread-what'), 'The first run of each arm: ' + what + '.');
     if (!lists.some(list => list.length)) { clear(); return; }
@@ -109,15 +114,8 @@ export function makeDistribution(button, dialog, fewest) {
     }, { staticPlot: true });
   }
 
-  return {
-    show,
-    /** @param {() => Parameters<typeof show> | null} read */
-    openOn(read) {
-      button.addEventListener('click', () => { if (!read()) return; dialog.showModal(); show(...read()); });
-      dialog.querySelector('.td-close').addEventListener('click', () => dialog.close());
-      dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close(); });
-    },
-    /** More values came, or the run ended. @param {() => Parameters<typeof show> | null} read */
-    follow(read) { if (dialog.open && read()) show(...read()); },
-  };
+  button.addEventListener('click', () => { if (read()) dialog.showModal(); show(); });
+  dialog.querySelector('.td-close').addEventListener('click', () => dialog.close());
+  dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close(); });
+  return { follow: show };
 }

@@ -1,7 +1,7 @@
 // The ledger: what was requested, planned and found, with the proof. First the line that sums it up, then the axes
 // that differ between the arms or need a look; a button shows all. Arms with equal rows share one.
 
-import { add, badge, el, redrawn, setText, tableHead } from '../../components/js/dom.js';
+import { add, badge, button, el, redrawn, setText, tableHead } from '../../components/js/dom.js';
 import { titled } from './terms.js';
 
 const EVIDENCE_LABELS = {
@@ -35,21 +35,20 @@ export function makeLedger(box, codeFile) {
       for (const row of rows) row.classList.toggle('td-quiet', !digest.shown.includes(axis));
       body.append(...rows);
     }
-    const button = add(box, 'button', 'td-all');
-    button.type = 'button';
-    button.addEventListener('click', () => { all = !all; fold(table, button, axes.length, digest); });
-    fold(table, button, axes.length, digest);
+    const more = button('td-all', '', '', () => { all = !all; fold(table, more, axes.length, digest); });
+    box.append(more);
+    fold(table, more, axes.length, digest);
   });
 
-  function fold(table, button, axes, digest) {
+  function fold(table, more, axes, digest) {
     const none = !all && !digest.shown.length;
     table.classList.toggle('td-folded', !all);
     table.classList.toggle('td-none', none);
     table.role = none ? 'presentation' : 'table'; // without a row to show, only its line is left
     table.querySelector('caption').role = none ? null : 'caption'; // a table of roles may hold its button in nothing else
-    button.hidden = digest.shown.length === axes;
-    setText(button, all ? 'Only what differs or is not verified' : 'All ' + axes + ' axes with their proof');
-    button.setAttribute('aria-expanded', String(all));
+    more.hidden = digest.shown.length === axes;
+    setText(more, all ? 'Only what differs or is not verified' : 'All ' + axes + ' axes with their proof');
+    more.setAttribute('aria-expanded', String(all));
   }
 
   // The rows of an axis; equal ones are one, of several arms.

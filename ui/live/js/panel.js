@@ -1,15 +1,15 @@
 // The live panel of a run of one prompt: passes what is pulled to charts, texts and figures.
 
-import { find, setText } from '../../components/js/dom.js';
+import { add, find, redrawn, scrolled, setText, tableBody, tableHead, tableRow } from '../../components/js/dom.js';
 import { makeAnnotations } from './annotations.js';
 import { makeCharts } from './charts.js';
 import { appendReply, csvOf, cursorOf, emptySeries, replaceText, saveText } from './columns.js';
 import { makeDistribution } from './distribution.js';
-import { makeQuality } from './quality.js';
 import { makeRace } from './race.js';
 import { bare, makeRunPanel } from './run_panel.js';
 import { makeSlide } from './slide.js';
 import { makeCrossing, makeParts } from './step_time.js';
+import { titled } from './terms.js';
 import { makeTexts } from './texts.js';
 
 const EMPTY = 'Press Run: both arms write your prompt in turn, until it is decided which is faster. Texts, speed, memory and KV cache appear here as they are written, with proof that each choice took effect.';
@@ -24,10 +24,9 @@ const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), fi
   charts.pointAt(at);
 });
 const slide = makeSlide(find('.td-slide'), find('.td-present'), () => panel.head && { head: panel.head, series, ended: panel.over }, race);
-const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), settings.fewest);
-/** @returns {[Live.Head, Live.Series[], Live.Span | null] | null} */
+/** @type {Parameters<typeof makeDistribution>[3]} */
 const latencies = () => panel.head && [panel.head, series, charts.zoom];
-const quality = makeQuality(find('.td-quality'));
+const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), settings.fewest, latencies);
 const stepTime = makeParts(find('.td-parts'), {
   of: arm => arm.step, title: 'Where the time of a step goes', hint: 'the line under a part is the time that its bytes need',
   whole: 'Measured', numbers: 'Parts of a step as numbers', lacking: 'Not traced: ',
@@ -37,6 +36,32 @@ const start = makeParts(find('.td-start'), {
 });
 const annotations = makeAnnotations(find('.td-annotations'));
 const crossing = makeCrossing(find('.td-crossing'));
+
+// What a change costs in quality: a row for each text that both arms have read, and one for all of them.
+const QUALITY_COLUMNS = [
+  ['title', 'Text', ''], ['positions', 'Positions', 'tokens that both arms were asked to predict'],
+  ['a', 'Perplexity A', ''], ['b', 'Perplexity B', ''], ['ratio', 'B / A', 'perplexity of B / perplexity of A'],
+  ['kl', 'KL, nats', 'mean divergence of B from A'], ['largest', 'Largest KL', 'at a single position'],
+  ['agreement', 'Agreement', 'positions at which both find the same token most likely'],
+  ['divergence', 'First divergence', 'first position at which they do not'],
+];
+const qualityBox = find('.td-quality');
+const quality = redrawn(qualityBox, /** @param {Live.QualityView | null} view */ view => {
+  if (!view) return;
+  const head = tableHead(QUALITY_COLUMNS.map(([, name, what]) => {
+    const cell = titled('span', '', name);
+    if (!cell.querySelector('button')) cell.title = what;
+    return cell;
+  }));
+  const rows = view.rows.map((row, i) => tableRow(row.title, QUALITY_COLUMNS.slice(1).map(([key]) => row[key]), i === view.rows.length - 1 ? 'td-all-texts' : ''));
+  add(qualityBox, 'h3', '', 'Quality on given texts');
+  qualityBox.append(scrolled('td-quality-rows', 'Quality by text', [head, tableBody(rows)]).box);
+  if (view.progress) add(qualityBox, 'p', 'td-quality-progress', view.progress);
+  if (!view.compared) return;
+  const line = add(qualityBox, 'p'), link = add(line, 'a', 'td-compared', 'The comparison of these arms');
+  link.href = '?' + new URLSearchParams({ run: view.compared });
+  line.append(' names this cost beside its gain.');
+});
 
 /** @type {Live.Series[]} */
 let series = [];
@@ -77,7 +102,7 @@ const panel = makeRunPanel({
       grew = grew || got.tokens > 0 || got.samples > 0;
       behind = behind || part.n - part.first >= settings.most;
     });
-    if (grew) { charts.grow(); distribution.follow(latencies); slide.follow(); }
+    if (grew) { charts.grow(); distribution.follow(); slide.follow(); }
     if (window.tokendynoProbe) window.tokendynoProbe.arrived(series.map(columns => columns.t.length));
     return behind ? 'more' : 'wait';
   },
@@ -122,7 +147,6 @@ async function learnQuality() {
   panel.showCard(false);
 }
 
-distribution.openOn(latencies);
 find('.td-csv').addEventListener('click', () => { if (panel.head) saveText(csvOf(panel.head, series), 'tokendyno-' + panel.run + '.csv'); });
 find('.td-png').addEventListener('click', () => { if (panel.head) charts.picture('tokendyno-' + panel.run); });
 if (settings.links) {

@@ -1,14 +1,13 @@
 // How far a run is: one bar for the whole of it, and the phases of each arm with their durations. `tick` advances what goes
 // on between two replies.
 
-import { add, badge, count, el, seconds, setText } from '../../components/js/dom.js';
+import { add, badge, button, count, el, seconds, setText } from '../../components/js/dom.js';
 
 /** @param {HTMLElement} box @param {(() => void) | null} press of Stop, which a small window shows here too */
 export function makePhaseBar(box, press) {
   const label = add(box, 'b'), parts = add(box, 'div', 'td-run-parts'), rule = add(box, 'span', 'td-run-rule');
-  const stop = add(box, 'button', 'td-run-stop');
-  stop.textContent = 'Stop';
-  stop.addEventListener('click', () => press?.());
+  const stop = button('td-run-stop', 'Stop', '', () => press?.());
+  box.append(stop);
   /** @type {Live.PhaseBar | null} */
   let bar = null;
   let heardAt = 0, over = false;

@@ -99,11 +99,8 @@ export function makeRunPanel({ page, empty, run: runButton, code, links = true, 
     setText(find('.td-message'), broken ? '' : head.message);
     show(head, reply, broken);
     setPace(reply.ended);
-    if (first && !reply.ended && settings.acts && SMALL.matches) comeIntoSight();
-  }
-
-  /** In a small window verdict, texts and charts of a run that goes on take the place of what was asked for. */
-  function comeIntoSight() {
+    if (!first || reply.ended || !settings.acts || !SMALL.matches) return;
+    // in a small window verdict, texts and charts of a run that goes on take the place of what was asked for
     const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
     find('.td-run-bar').scrollIntoView({ block: 'start', behavior: still ? 'auto' : 'smooth' });
   }

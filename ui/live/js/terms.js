@@ -1,14 +1,9 @@
 // Words of the field are explained where they stand: a heading that the glossary knows is a button, whose sentence opens
 // on hover, focus and tap. Escape, leaving and pressing elsewhere close it.
 
-import { el } from '../../components/js/dom.js';
+import { button, el } from '../../components/js/dom.js';
 
 const LEAVING_MS = 200, GAP_PX = 6, EDGE_PX = 8;
-
-/** @param {string} title @param {Live.Term[]} terms */
-export function meaningOf(title, terms) {
-  return terms.find(({ titles }) => titles.some(name => title === name || title.startsWith(name + ',')))?.meaning ?? '';
-}
 
 /** @type {HTMLElement | null} */
 let tip = null, opener = null;
@@ -20,28 +15,27 @@ let closing = 0;
  * @param {K} tag @param {string} className @param {string} text
  */
 export function titled(tag, className, text) {
-  const meaning = meaningOf(text, settings.terms);
-  if (!meaning) return el(tag, className, text);
-  const node = el(tag, className), button = el('button', 'td-term', text);
-  button.type = 'button';
-  const open = () => show(button, meaning), leave = () => { closing = setTimeout(hide, LEAVING_MS); };
-  button.addEventListener('pointerenter', event => { if (event.pointerType === 'mouse') open(); });
-  button.addEventListener('pointerleave', event => { if (event.pointerType === 'mouse') leave(); });
-  button.addEventListener('focus', open);
-  button.addEventListener('blur', leave);
-  button.addEventListener('click', open);
-  node.append(button);
+  /** @type {Live.Term | undefined} */
+  const term = settings.terms.find(({ titles }) => titles.some(name => text === name || text.startsWith(name + ',')));
+  if (!term) return el(tag, className, text);
+  const open = () => show(word, term.meaning), leave = () => { closing = setTimeout(hide, LEAVING_MS); };
+  const node = el(tag, className), word = button('td-term', text, '', open);
+  word.addEventListener('pointerenter', event => { if (event.pointerType === 'mouse') open(); });
+  word.addEventListener('pointerleave', event => { if (event.pointerType === 'mouse') leave(); });
+  word.addEventListener('focus', open);
+  word.addEventListener('blur', leave);
+  node.append(word);
   return node;
 }
 
-/** @param {HTMLElement} button @param {string} meaning */
-function show(button, meaning) {
+/** @param {HTMLElement} word @param {string} meaning */
+function show(word, meaning) {
   tip ??= make();
   clearTimeout(closing);
-  if (opener && opener !== button) hide();
-  opener = button;
+  if (opener && opener !== word) hide();
+  opener = word;
   tip.textContent = meaning;
-  button.setAttribute('aria-describedby', tip.id);
+  word.setAttribute('aria-describedby', tip.id);
   if (!tip.matches(':popover-open')) tip.showPopover();
   place();
 }

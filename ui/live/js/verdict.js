@@ -2,7 +2,7 @@
 // a recommendation and what to do next. The card stands there from the start of a run, is pale until it is decided, and keeps
 // its height.
 
-import { add, el, find, setText } from '../../components/js/dom.js';
+import { add, button, el, find, setText } from '../../components/js/dom.js';
 import { titled } from './terms.js';
 
 /**
@@ -13,11 +13,11 @@ export function makeCard(box, act) {
   const said = add(box, 'div', 'td-said'), figures = add(box, 'div', 'td-four'), advice = add(box, 'div', 'td-advice');
   const lead = add(said, 'p', 'td-lead'), row = add(said, 'div', 'td-ratio'), tail = add(said, 'p', 'td-tail');
   const figure = add(row, 'p', 'td-number'), scale = add(row, 'div', 'td-scale');
-  const badge = add(advice, 'p', 'td-badge-said'), reason = add(advice, 'p', 'td-reason'), cost = add(advice, 'p', 'td-reason td-cost'), next = add(advice, 'button', 'td-next');
-  next.type = 'button';
+  const badge = add(advice, 'p', 'td-badge-said'), reason = add(advice, 'p', 'td-reason'), cost = add(advice, 'p', 'td-reason td-cost');
   /** @type {Live.Card | null} */
   let shown = null;
-  next.addEventListener('click', () => { if (act && shown?.next) act(shown.next); });
+  const next = button('td-next', '', '', () => { if (act && shown?.next) act(shown.next); });
+  advice.append(next);
 
   /**
    * As long as there is nothing to compare, the card says what is being done, beside the figures that are known so far.
