@@ -37,7 +37,7 @@ LOOK_S = 0.1
 
 
 class Template:
-    """The process with the imports. Any thread may ask for a worker; the first one starts it.
+    """The process with the imports. Any thread may ask for a worker; the first one starts it, unless it was begun.
 
     changed  held while anything here or of its workers changes, and notified of that
     trouble  why no worker can be forked (any more), as part of a sentence; "" while nothing is known to be wrong
@@ -55,11 +55,16 @@ class Template:
         """Its process, None before the first worker was asked for."""
         return self._process.pid if self._process is not None else None
 
-    def ask(self, worker: "Forked", env: Mapping[str, str], fds: Sequence[int]) -> bool:
-        """Ask for a worker with these variables and streams. False where there will be none (`trouble`)."""
+    def begin(self) -> None:
+        """Start it ahead of the first worker."""
         with self.changed:
             if self._process is None and not self.trouble:
                 self._start()
+
+    def ask(self, worker: "Forked", env: Mapping[str, str], fds: Sequence[int]) -> bool:
+        """Ask for a worker with these variables and streams. False where there will be none (`trouble`)."""
+        self.begin()
+        with self.changed:
             if self.trouble or (sys.executable, _read_early(env)) != (self._python, _read_early(self._env)):
                 return False
             self._unborn.append(worker)

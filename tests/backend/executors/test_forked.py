@@ -38,10 +38,12 @@ def test_a_worker_survives_what_it_was_forked_from_and_the_next_one_is_a_new_pro
     template: Template,
 ) -> None:
     inbox: Inbox = Inbox()
+    template.begin()
+    begun = template.pid
     worker = ForkedWorker(inbox)
     ready = answer(inbox, Ready)
     assert isinstance(ready, Ready) and (ready.pid, ready.import_s, worker.note) == (worker.pid, 0.0, "")
-    assert template.pid is not None and worker.pid not in group(template.pid)
+    assert template.pid is not None and template.pid == begun and worker.pid not in group(template.pid)
     os.kill(template.pid, signal.SIGKILL)
     wait_for(lambda: template.trouble != "", what="its end to be noticed")
     worker.send(Load(plan_of()))
