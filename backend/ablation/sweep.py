@@ -155,7 +155,7 @@ def plan_points(
         if name not in SIZES and name not in axes:
             raise unknown("axis or size", name, {*SIZES, *axes}, "docs/axes.md")
         if len(values) < 2 or len(set(values)) < len(values):
-            raise InputError(f"{name} needs at least two different values.")
+            raise InputError(f"{name} needs at least two different values, such as {_such_as(name)}.")
     count = math.prod(len(values) for values in over.values())
     if count > MAX_POINTS:
         raise InputError(f"These are {count:,} combinations; a sweep has at most {MAX_POINTS}. Sweep over fewer.")
@@ -177,6 +177,14 @@ def _requests(traffic: str, sizes: Mapping[str, int], seed: int) -> Traffic:
     preset = traffic_preset(traffic)
     shape = msgspec.structs.replace(preset.draw, requests=sizes.get("requests", preset.draw.requests))
     return drawn(shape, seed, sizes.get("concurrent", preset.concurrent), limits=preset.limits)
+
+
+def _such_as(name: str) -> str:
+    """Values that may be swept over."""
+    if name in SIZES:
+        return "4,12,24" if name in TRAFFIC_SIZES else "1,8,32"
+    axis = next(axis for axis in all_axes() if axis.name == name)
+    return ",".join(choice.name for choice in axis.choices[:3])
 
 
 def _with(work: Workload, sizes: Mapping[str, int]) -> Workload:

@@ -70,8 +70,8 @@ def _machines_of(options: argparse.Namespace) -> Machines | None:
         return None
     if not 2 <= nodes <= MAX_NODES or not options.rdzv_endpoint or ranks % nodes:
         raise InputError(
-            f"Machines share one model: --nnodes is from 2 to {MAX_NODES}, --rdzv-endpoint HOST:PORT an address here "
-            "that the others reach, and the ranks of the arm can be shared out evenly, such as parallel=tensor-2."
+            f"To share one model, give --nnodes (2 to {MAX_NODES} machines), --rdzv-endpoint HOST:PORT (an address of "
+            "this machine that the others reach), and an arm whose ranks divide by them, such as parallel=tensor-2."
         )
     facts = resolve(options.model, options.models_dir)
     machines = Machines(parse_endpoint(options.rdzv_endpoint), nodes, ranks // nodes, hello_of(facts))

@@ -145,9 +145,8 @@ def add_workload(sub: argparse.ArgumentParser) -> None:
         "--system", default="", metavar="TEXT", help="with --chat: a system message, such as 'Be concise.'"
     )
     prompt.add_argument(
-        "--reasoning",
         "--reasoning-effort",
-        dest="reasoning_effort",
+        "--reasoning",
         default="",
         metavar="EFFORT",
         help=f"with --chat, if the template supports it: {', '.join(EFFORTS)} (gpt-oss), "

@@ -199,8 +199,8 @@ def _facts(
     notes = [RANDOM_NOTE * (source.kind == "random")]
     if known.stored and known.stored.layout == "unknown" and weights is None:
         raise InputError(
-            f"{where}: how many bytes the weights take as this checkpoint is quantized is not known here "
-            f"({known.stored.says}). Download it and give its folder, or choose another."
+            f"{where}: the bytes of weights that are quantized like this are not known here ({known.stored.says}). "
+            "Download the checkpoint and give its folder, or choose another."
         )
     if known.stored and known.stored.layout == "decompressed":
         notes.append("transformers unpacks compressed-tensors at the first step: it needs as much memory as dense.")

@@ -156,7 +156,7 @@ def command_of(request: Request) -> str:
         value = getattr(request.workload, field.name)
         number_of_pairs = field.name == "repeats" and not alone
         if not request.until_s if number_of_pairs else value != field.default:
-            option = f"--{field.name.removesuffix('_effort').replace('_', '-')}"
+            option = f"--{field.name.replace('_', '-')}"
             words += [option] if value is True else _option(option, str(value))
     return shlex.join(words)
 

@@ -14,11 +14,11 @@ from tokendyno.backend.executors.several_machines import Endpoint, Machines
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ("run --arm parallel=tensor-2 --nnodes 2", "Machines share one model: "),
-        ("run --arm parallel=tensor-2 --rdzv-endpoint 127.0.0.1:1", "Machines share one model: "),
-        ("run --arm parallel=tensor-2 --nnodes 0 --rdzv-endpoint 127.0.0.1:1", "Machines share one model: "),
-        ("run --nnodes 2 --rdzv-endpoint 127.0.0.1:1", "Machines share one model: "),
-        ("run --arm parallel=tensor-4 --nnodes 3 --rdzv-endpoint 127.0.0.1:1", "Machines share one model: "),
+        ("run --arm parallel=tensor-2 --nnodes 2", "To share one model, give "),
+        ("run --arm parallel=tensor-2 --rdzv-endpoint 127.0.0.1:1", "To share one model, give "),
+        ("run --arm parallel=tensor-2 --nnodes 0 --rdzv-endpoint 127.0.0.1:1", "To share one model, give "),
+        ("run --nnodes 2 --rdzv-endpoint 127.0.0.1:1", "To share one model, give "),
+        ("run --arm parallel=tensor-4 --nnodes 3 --rdzv-endpoint 127.0.0.1:1", "To share one model, give "),
         ("run --arm parallel=tensor-2 --nnodes 2 --rdzv-endpoint here", "is no endpoint"),
         ("run --model nope --arm parallel=tensor-2 --nnodes 2 --rdzv-endpoint 127.0.0.1:1", "nope"),
     ],

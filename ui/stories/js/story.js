@@ -91,7 +91,7 @@ function drawText(story, playing) {
   const head = add(text, 'header', '');
   add(head, 'h2', '', story.title);
   const now = story.played.find(({ recording }) => recording === playing) || story.played[0];
-  const recorded = paragraph(head, 'td-story-recorded', 'Playing: ' + now.recorded + ' ');
+  const recorded = paragraph(head, 'td-story-recorded', (story.batching ? '' : 'Playing: ') + now.recorded + ' ');
   if (story.batching) {
     const link = add(recorded, 'a', '', 'Open the recording on the Batching page');
     link.href = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + now.recording });
