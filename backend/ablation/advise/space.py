@@ -193,11 +193,12 @@ class Builder:
         if name in self._tried:
             return
         self._tried.add(name)
-        checked = self.checked(choices)
-        plan = msgspec.json.encode(checked.plan)
         if prompt_tokens(self._work) <= CHUNKS.get(choices.get("prefill", ""), 0):
             self._rule_out("The prompt is no longer than one chunk.", title)
-        elif checked.plan.load.parallel.ranks > 1 and checked.plan.load.device == "cpu":
+            return
+        checked = self.checked(choices)
+        plan = msgspec.json.encode(checked.plan)
+        if checked.plan.load.parallel.ranks > 1 and checked.plan.load.device == "cpu":
             self._rule_out("Several processes on the cores of one CPU add no device.", title)
         elif checked.blocked:
             self._rule_out(_first_sentence(checked.blocked[0].reason), title)
