@@ -152,7 +152,7 @@ UNKNOWN: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("quantization", UNKNOWN, ids=lambda value: str(value)[:50])
 def test_an_unknown_format_is_refused(quantization: dict[str, Any], tmp_path: Path) -> None:
-    said = re.escape(f"is not known here (quant_method={quantization.get('quant_method', '')}")
+    said = re.escape(f"are not known here (quant_method={quantization.get('quant_method', '')}")
     with pytest.raises(InputError, match=said):
         resolve(written(tmp_path, LLAMA, quantization))
 
