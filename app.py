@@ -332,8 +332,6 @@ def serve(options: Options, show: Callable[[str], object] = lambda address: None
 
 def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
     """Build the page over a bench that is not started yet, and serve it. `withheld`: what was taken before."""
-    from tokendyno.backend import hardware
-    from tokendyno.backend.engine.bench import FEW_CORES
     from tokendyno.backend.executors import open_bench
     from tokendyno.backend.executors.forked import TEMPLATE
     from tokendyno.backend.hardware.zero_gpu import on_zero_gpu
@@ -344,8 +342,8 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
     from tokendyno.ui.page import build
 
     limits = options.limits
-    if limits.runs and not on_zero_gpu() and hardware.detect().cores > FEW_CORES:
-        TEMPLATE.begin()  # beside the page, which takes as long
+    if limits.runs and not on_zero_gpu():
+        TEMPLATE.begin()  # a worker's imports take as long as the page: who presses at once waits 1.7 s less
     try:
         for model in limits.models:
             check_reference(model, options.models_dir, local_paths=limits.local_paths)

@@ -140,9 +140,10 @@ def _open_visit(
 
 
 def opening_page(bench: Bench, request: Any) -> str:
-    """The page that a visit opens: by its address, its ablation, sweep or run, else where a visit begins."""
-    if page := read_address(request).page:
-        return page
+    """The page that a visit opens: by its address, its story, ablation, sweep or run, else where a visit begins."""
+    address = read_address(request)
+    if address.page or address.story:
+        return address.page or "stories"
     worth = request.query_params.get("worth") or ""
     if request.query_params.get("advice") or is_advice(bench, worth):
         return "advise"

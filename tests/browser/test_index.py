@@ -34,7 +34,13 @@ def test_a_link_to_a_run_shows_its_verdict_and_its_picture(address: str) -> None
 
 
 def test_an_address_opens_the_room_of_what_it_names(address: str) -> None:
-    asked = {"view=worth": "worth", "view=FIT": "fit", "worth=stored-worth": "worth", "sweep=no-such": "worth"}
+    asked = {
+        "view=worth": "worth",
+        "view=FIT": "fit",
+        "worth=stored-worth": "worth",
+        "story=batching": "stories",
+        "sweep=no-such": "worth",
+    }
     for query, page in asked.items():
         assert f'"selected":"{page}"' in ask(address, f"/?{query}").text
 
