@@ -29,7 +29,16 @@ from typing import Any, NamedTuple
 import pytest
 
 PATHS = ["backend/optimizations", "backend/predict", "backend/runs", "backend/arms"]
-NOT_ASKED = ("cli", "engine", "executors", "library", "serving", "worker", "hardware/test_bandwidth.py", "hardware/test_machine.py")
+NOT_ASKED = (
+    "cli",
+    "engine",
+    "executors",
+    "library",
+    "serving",
+    "worker",
+    "hardware/test_bandwidth.py",
+    "hardware/test_machine.py",
+)
 """Tests of processes, of loaded models and of this machine, below tests/backend."""
 MOST_TESTS_S = 20.0
 """For one mutant, in seconds as they were recorded."""

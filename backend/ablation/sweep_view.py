@@ -93,7 +93,7 @@ def sweep_view(course: Sweep) -> SweepView:
     results = course.results()
     kls = _divergences(course, results)
     over = {name: list(values) for name, values in course.over.items()}
-    first = next((name for name in over if name in SIZES), next(iter(over)))
+    first = first_of(over)
     others = [name for name in over if name != first]
     two = [*over] if len(over) == 2 else []
     figures = (_RATE, *(figure for figure in _FIGURES if figure is not _RATE)) if course.heading.traffic else _FIGURES
@@ -134,6 +134,7 @@ _TIME = _Figure("Time per token", "ms", 1e3, "latency_mean_s", "latency_low_s", 
 _MEMORY = _Figure(
     "Peak memory", "MiB", 2**-20, "peak_memory_bytes", "peak_memory_low_bytes", "peak_memory_bytes", bytes_text
 )
+_KV = _Figure("KV cache", "MiB", 2**-20, "kv_bytes", "kv_bytes", "kv_bytes", bytes_text)
 _RATE = _Figure(
     "Tokens per second, all sequences", "tok/s", 1.0, "tokens_per_s", "tokens_per_s_low", "tokens_per_s_high", rate_text
 )
@@ -143,6 +144,18 @@ _FIGURES = (
     _Figure("Time to first token", "ms", 1e3, "ttft_s", "ttft_low_s", "ttft_high_s", seconds_text),
     _MEMORY,
 )
+
+
+def first_of(over: Mapping[str, Sequence[str]]) -> str:
+    """What the lines run over: the first size, else what varies first."""
+    return next((name for name in over if name in SIZES), next(iter(over)))
+
+
+def chart_of(value: str, results: Sequence[PointResult], over: Mapping[str, Sequence[str]]) -> LineChart:
+    """One chart of a sweep. `value`: the figure, as a field of `PointResult`."""
+    first = first_of(over)
+    figure = next(figure for figure in (*_FIGURES, _KV) if figure.value == value)
+    return _chart(figure, results, first, over[first], [name for name in over if name != first])
 
 
 def _chart(

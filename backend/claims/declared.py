@@ -139,6 +139,24 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.low is not None or self.high is not None
 
 
+class Curve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a figure of a document draws, as a sweep of ours: its document lies in `presets/claims/curves/`.
+
+    sweep   the options of `tokendyno sweep`
+    figure  what is drawn: a field of `PointResult`
+    """
+
+    name: str
+    title: str
+    sweep: str
+    figure: Literal["tokens_per_s", "latency_mean_s", "ttft_s", "peak_memory_bytes", "kv_bytes"]
+
+    @property
+    def line(self) -> str:
+        """The command as it is typed."""
+        return f"tokendyno sweep {self.sweep}"
+
+
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a document says, in our words, and how it is tested.
 
@@ -154,6 +172,7 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     said: str
     about: Literal["gpu", "any"]
     figures: list[Figure] = []
+    curves: list[Curve] = []
     differs: str = ""
     untested: str = ""
 

@@ -249,6 +249,14 @@ def _detail(claim: ClaimView) -> list[Block]:
         rows = [[figure.title, figure.claimed or "-", figure.measured, figure.standing] for figure in view.figures]
         title = Styled(f"{view.machine}, {view.date} ({view.versions}): {_verdict(view)}", "bold")
         blocks.append([title, Table(_FIGURES, rows), *view.doubts])
+    for curve in claim.curves:
+        columns = [
+            Column(curve.horizontal, right=True),
+            *(Column(line.title, right=True) for line in curve.chart.lines),
+        ]
+        rows = [[place, *(line.texts[at] for line in curve.chart.lines)] for at, place in enumerate(curve.places)]
+        title = Styled(f"{curve.title} ({curve.machine})", "bold")
+        blocks.append([title, Table(tuple(columns), rows), Verbatim(f"  {curve.command}")])
     for device, lines in claim.commands.items():
         where = "on a GPU" if device == "cuda" else "on a CPU"
         blocks.append([f"Measured {where} with:", *(Verbatim(f"  {line}") for line in lines)])

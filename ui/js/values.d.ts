@@ -70,6 +70,7 @@ declare namespace Claims {
     sentence: string;
     machines: OnMachine[];
     commands: { [key: string]: string[] };
+    curves: CurveView[];
   }
   interface OnMachine {
     machine: string;
@@ -95,6 +96,27 @@ declare namespace Claims {
     state: "exceeds" | "missing" | "outside" | "overlaps" | "shown" | "within";
     standing: string;
     command: string;
+  }
+  interface CurveView {
+    title: string;
+    machine: string;
+    horizontal: string;
+    places: string[];
+    numbers: boolean;
+    chart: LineChart;
+    command: string;
+  }
+  interface LineChart {
+    title: string;
+    unit: string;
+    lines: Line[];
+  }
+  interface Line {
+    title: string;
+    values: (number | null)[];
+    low: (number | null)[];
+    high: (number | null)[];
+    texts: string[];
   }
 }
 
@@ -768,24 +790,12 @@ declare namespace Sweep {
     horizontal: string;
     places: string[];
     numbers: boolean;
-    charts: LineChart[];
+    charts: Claims.LineChart[];
     across: string;
     down: string;
     heats: HeatMap[];
     pareto: Worth.Pareto | null;
     table: string[][];
-  }
-  interface LineChart {
-    title: string;
-    unit: string;
-    lines: Line[];
-  }
-  interface Line {
-    title: string;
-    values: (number | null)[];
-    low: (number | null)[];
-    high: (number | null)[];
-    texts: string[];
   }
   interface HeatMap {
     title: string;

@@ -1,7 +1,8 @@
 // The Claims page: a row for each claim, and below the chosen row everything about it.
 
 import { add, button, css, el, focusWithin, onTheme, tableHead, tableRow } from '../../components/js/dom.js';
-import { drawPlot } from '../../components/js/plot.js';
+import { drawLines } from '../../components/js/lines.js';
+import { drawPlot, plotIn } from '../../components/js/plot.js';
 
 const CLAIM_CHART_HEIGHT = 58;
 
@@ -62,6 +63,16 @@ function drawDetail(cell, claim) {
       add(part, 'p', 'td-claim-source', 'Measured on a CPU: it decides nothing about GPUs.');
     }
     for (const doubt of machine.doubts) add(part, 'p', 'td-claim-doubt', 'Not as planned: ' + doubt);
+  }
+  for (const curve of claim.curves) {
+    const part = add(box, 'figure', 'td-claim-curve');
+    drawLines(plotIn(part, curve.title), curve, curve.chart);
+    const table = add(part, 'table');
+    add(table, 'caption', 'td-hidden', curve.title);
+    table.append(tableHead([curve.horizontal, ...curve.chart.lines.map(({ title }) => title)]));
+    const body = add(table, 'tbody');
+    curve.places.forEach((place, at) => body.append(tableRow(el('span', '', place), curve.chart.lines.map(({ texts }) => texts[at]))));
+    add(part, 'p', 'td-claim-source', curve.machine + ': ' + curve.command);
   }
   for (const [device, lines] of Object.entries(claim.commands)) {
     const list = add(box, 'details', 'td-claim-commands');
