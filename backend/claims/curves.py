@@ -1,4 +1,4 @@
-"""The curves of claims: sweeps that were measured once and ship, as `tokendyno sweep --json` writes them."""
+"""The curves of claims, which ship: sweeps, as `tokendyno sweep --json` writes them, and what tools draw."""
 
 from pathlib import Path
 
@@ -12,34 +12,37 @@ from tokendyno.backend.claims.results import machine_name
 CURVES = FOLDER / "curves"
 
 
-class CurveView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One curve. `horizontal`, `places`, `numbers`: what it runs over, its values, and whether these are lengths."""
+class Drawn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A chart with what it runs over and its values. `numbers`: these are lengths; `source`: what was measured, and
+    where."""
 
-    title: str
-    machine: str
+    source: str
     horizontal: str
     places: list[str]
     numbers: bool
     chart: LineChart
+
+
+class CurveView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One curve of a claim."""
+
+    title: str
     command: str
+    drawn: Drawn
 
 
-def read_curve(curve: Curve, folder: Path = CURVES) -> SweepDocument | None:
-    """The sweep of a curve; None where it was not measured."""
-    path = folder / f"{curve.name}.json"
-    return msgspec.json.decode(path.read_bytes(), type=SweepDocument) if path.exists() else None
-
-
-def curve_view(curve: Curve, sweep: SweepDocument) -> CurveView:
-    over = sweep.over
-    first = first_of(over)
+def curve_view(curve: Curve, folder: Path = CURVES) -> CurveView:
+    data = (folder / f"{curve.name}.json").read_bytes()
+    if not curve.figure:
+        return CurveView(curve.title, curve.command, msgspec.json.decode(data, type=Drawn))
+    sweep = msgspec.json.decode(data, type=SweepDocument)
+    first = first_of(sweep.over)
     packages = ", ".join(f"{name} {sweep.versions[name]}" for name in ("torch", "transformers"))
-    return CurveView(
-        curve.title,
+    drawn = Drawn(
         f"{sweep.model_label}, {machine_name(sweep.machine)}, {packages}",
         title_of(first),
-        [value_title(first, value) for value in over[first]],
+        [value_title(first, value) for value in sweep.over[first]],
         first in SIZES,
-        chart_of(curve.figure, sweep.points, over),
-        curve.line,
+        chart_of(curve.figure, sweep.points, sweep.over),
     )
+    return CurveView(curve.title, curve.command, drawn)

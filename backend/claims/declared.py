@@ -140,21 +140,16 @@ class Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Curve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a figure of a document draws, as a sweep of ours: its document lies in `presets/claims/curves/`.
+    """What a figure of a document draws, from a file in `presets/claims/curves/`.
 
-    sweep   the options of `tokendyno sweep`
-    figure  what is drawn: a field of `PointResult`
+    command  what made the file: `tokendyno sweep`, or a tool that draws something else
+    figure   of a sweep, what is drawn: a field of `PointResult`
     """
 
     name: str
     title: str
-    sweep: str
-    figure: Literal["tokens_per_s", "latency_mean_s", "ttft_s", "peak_memory_bytes", "kv_bytes"]
-
-    @property
-    def line(self) -> str:
-        """The command as it is typed."""
-        return f"tokendyno sweep {self.sweep}"
+    command: str
+    figure: Literal["tokens_per_s", "latency_mean_s", "ttft_s", "peak_memory_bytes", "kv_bytes", ""] = ""
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

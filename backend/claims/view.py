@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tokendyno.backend.claims.curves import CurveView, curve_view, read_curve
+from tokendyno.backend.claims.curves import CurveView, curve_view
 from tokendyno.backend.claims.declared import DOCUMENTS, Claim, Claims, ClaimTest, Device, Figure, Unit, shipped_claims
 from tokendyno.backend.claims.formula import Bounds, Side, State, Word, bounds, side, state, verdict
 from tokendyno.backend.claims.results import Result, read_results
@@ -177,7 +177,7 @@ def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Resu
         sentence,
         machines,
         {device: [test.line for test in tests[device]] for device in devices if tests[device]},
-        [curve_view(curve, sweep) for curve in claim.curves if (sweep := read_curve(curve)) is not None],
+        [curve_view(curve) for curve in claim.curves],
     )
 
 

@@ -250,12 +250,10 @@ def _detail(claim: ClaimView) -> list[Block]:
         title = Styled(f"{view.machine}, {view.date} ({view.versions}): {_verdict(view)}", "bold")
         blocks.append([title, Table(_FIGURES, rows), *view.doubts])
     for curve in claim.curves:
-        columns = [
-            Column(curve.horizontal, right=True),
-            *(Column(line.title, right=True) for line in curve.chart.lines),
-        ]
-        rows = [[place, *(line.texts[at] for line in curve.chart.lines)] for at, place in enumerate(curve.places)]
-        title = Styled(f"{curve.title} ({curve.machine})", "bold")
+        drawn, drawn_lines = curve.drawn, curve.drawn.chart.lines
+        columns = [Column(title, right=True) for title in (drawn.horizontal, *(line.title for line in drawn_lines))]
+        rows = [[place, *(line.texts[at] for line in drawn_lines)] for at, place in enumerate(drawn.places)]
+        title = Styled(f"{curve.title} ({drawn.source})", "bold")
         blocks.append([title, Table(tuple(columns), rows), Verbatim(f"  {curve.command}")])
     for device, lines in claim.commands.items():
         where = "on a GPU" if device == "cuda" else "on a CPU"

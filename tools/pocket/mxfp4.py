@@ -19,7 +19,7 @@ def quantize(weight: Tensor) -> tuple[Tensor, Tensor]:
     top = blocks.abs().amax(-1, keepdim=True).clamp(min=2.0**-120)
     low = torch.floor(torch.log2(top)) - 2  # 6 = 1.5 * 2 ** 2 is the largest magnitude
     tried = [(_round(blocks, low + more), low + more) for more in (0, 1)]
-    errors = [((_value(code) * 2.0**power - blocks) ** 2).sum(-1, keepdim=True) for code, power in tried]
+    errors = [((value(code) * 2.0**power - blocks) ** 2).sum(-1, keepdim=True) for code, power in tried]
     better = errors[1] < errors[0]
     code = torch.where(better, tried[1][0], tried[0][0])
     power = torch.where(better, tried[1][1], tried[0][1])
@@ -36,7 +36,7 @@ def _round(blocks: Tensor, power: Tensor) -> Tensor:
     return (size + 8 * (scaled < 0)).to(torch.uint8)
 
 
-def _value(code: Tensor) -> Tensor:
+def value(code: Tensor) -> Tensor:
     """Decode four-bit floats."""
     grid = torch.tensor(MAGNITUDES + tuple(-value for value in MAGNITUDES))
     return grid[code.long()]

@@ -99,12 +99,15 @@ declare namespace Claims {
   }
   interface CurveView {
     title: string;
-    machine: string;
+    command: string;
+    drawn: Drawn;
+  }
+  interface Drawn {
+    source: string;
     horizontal: string;
     places: string[];
     numbers: boolean;
     chart: LineChart;
-    command: string;
   }
   interface LineChart {
     title: string;

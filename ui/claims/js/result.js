@@ -64,15 +64,17 @@ function drawDetail(cell, claim) {
     }
     for (const doubt of machine.doubts) add(part, 'p', 'td-claim-doubt', 'Not as planned: ' + doubt);
   }
-  for (const curve of claim.curves) {
+  for (const { title, command, drawn } of claim.curves) {
     const part = add(box, 'figure', 'td-claim-curve');
-    drawLines(plotIn(part, curve.title), curve, curve.chart);
-    const table = add(part, 'table');
-    add(table, 'caption', 'td-hidden', curve.title);
-    table.append(tableHead([curve.horizontal, ...curve.chart.lines.map(({ title }) => title)]));
+    drawLines(plotIn(part, title), drawn, drawn.chart);
+    add(part, 'p', 'td-claim-source', drawn.source + ': ' + command);
+    const numbers = add(part, 'details', 'td-claim-commands');
+    add(numbers, 'summary', '', 'Its numbers');
+    const table = add(numbers, 'table');
+    add(table, 'caption', 'td-hidden', title);
+    table.append(tableHead([drawn.horizontal, ...drawn.chart.lines.map((line) => line.title)]));
     const body = add(table, 'tbody');
-    curve.places.forEach((place, at) => body.append(tableRow(el('span', '', place), curve.chart.lines.map(({ texts }) => texts[at]))));
-    add(part, 'p', 'td-claim-source', curve.machine + ': ' + curve.command);
+    drawn.places.forEach((place, at) => body.append(tableRow(el('span', '', place), drawn.chart.lines.map(({ texts }) => texts[at]))));
   }
   for (const [device, lines] of Object.entries(claim.commands)) {
     const list = add(box, 'details', 'td-claim-commands');

@@ -25,7 +25,7 @@ export function drawLines(plot, view, chart) {
     xaxis: {
       title: { text: withoutMarkup(view.horizontal), font: { size: 11 } }, ...(view.numbers ? { type: 'log', tickvals: at, ticktext: view.places } : { type: 'category' }),
     },
-    yaxis: { title: { text: chart.unit, font: { size: 11 } }, range: [0, top || 1] }, showlegend: chart.lines.length > 1,
+    yaxis: { title: { text: chart.unit, font: { size: 11 } }, range: [1.05 * Math.min(0, ...chart.lines.flatMap(line => line.values)), top || 1] }, showlegend: chart.lines.length > 1,
     legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0 }, margin: { t: chart.lines.length > 1 ? 28 : 8, b: 38, l: 52, r: 12 },
   });
 }
