@@ -102,6 +102,12 @@ def test_layers_are_named_where_the_worker_offers_them(
     assert {name for name in names if may_replace(name, subject)} == offered
 
 
+@pytest.mark.parametrize(("parallel", "offered"), [("off", False), ("tensor-2", True)])
+def test_sums_over_ranks_are_offered_where_there_are_ranks(parallel: str, offered: bool) -> None:
+    subject = subject_of(facts(LLAMA), H200, OWN | {"kernels": "local", "parallel": parallel})
+    assert {may_replace(name, subject) for name in ("SummedLinear", "GatheredLinear")} == {offered}
+
+
 @pytest.mark.parametrize(("head_dim", "heads", "whole"), [(128, 32, True), (96, 32, False), (128, 17 * 8, False)])
 def test_layers_run_whole_where_the_kernel_of_attention_has_their_heads(head_dim: int, heads: int, whole: bool) -> None:
     """Phi-3-mini's have 96 numbers."""

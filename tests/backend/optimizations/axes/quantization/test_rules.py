@@ -172,3 +172,9 @@ def test_unpacked_experts_are_bfloat16_whatever_the_dtype() -> None:
     dtypes = {weight.dtype for name, weight in model.named_parameters() if ".experts." in name and "bias" not in name}
     assert dtypes == {torch.bfloat16}
     assert model.lm_head.weight.dtype is torch.float32
+
+
+@pytest.mark.parametrize(("machine", "dense"), [(CPU, True), (gpu(8, 6), True), (gpu(8, 9), False), (H200, False)])
+def test_fp8_weights_are_said_to_become_dense_where_nothing_computes_in_fp8(machine: Machine, dense: bool) -> None:
+    saved = replace(facts("random:Qwen3-0.6B"), quantization="fp8")
+    assert any("makes these weights dense" in verdict.reason for verdict in of(judge(saved, machine), "note")) is dense
