@@ -174,6 +174,14 @@ def test_plans_of_older_versions_and_other_visitors_tell_nothing() -> None:
     assert same_pair(msgspec.structs.replace(planned(reading, {}, "ab"), owner="me"), mine)
 
 
+def test_a_reading_of_other_texts_is_not_that_of_a_run_with_a_text_of_its_own() -> None:
+    reading = planned(run_of(A=A, B=B).created, {}, "ab")
+    for text, read in ((ASKED.texts[0], True), (QualityText("mine", "Third."), False)):
+        run = planned(created(), {}, "ab")
+        run = msgspec.structs.replace(run, request=msgspec.structs.replace(run.request, reading=[text]))
+        assert same_pair(reading, run) is read, text.name
+
+
 @pytest.mark.parametrize(
     ("dtypes", "quantization", "a", "b", "finer"),
     [
