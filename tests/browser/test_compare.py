@@ -31,7 +31,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     user = open_page()
     for cache in ("static", "unwindowed"):
         user.choose("axis-b-cache", cache)
-    user.type("max-new-tokens", "200")
+    user.type("max-new-tokens", "160")
     user.page.locator("#more-button").click()
     user.page.locator("#ignore-eos input").check()
     user.page.locator("#more-button").click()
@@ -43,7 +43,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     early = user.page.evaluate(f"{LIVE}.live.series[0].t.length")
     user.wait_tokens(1, 100)
     user.wait_over(run_id)
-    assert early < 200 and user.page.evaluate(f"{LIVE}.live.series.map(columns => columns.t.length)") == [200, 200]
+    assert early < 160 and user.page.evaluate(f"{LIVE}.live.series.map(columns => columns.t.length)") == [160, 160]
     assert user.text(".td-status") == "Done"
     user.wait("!document.querySelector('#run').disabled")
     assert user.page.locator("#stop").is_disabled()

@@ -1,5 +1,7 @@
 """The custom decode loop takes the steps of `generate`, on every architecture of the catalogue and on others."""
 
+import functools
+
 import pytest
 import torch
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
@@ -15,12 +17,18 @@ EVERY = [*ARCHITECTURES, *STATES, *LATENTS, *(pytest.param(name, marks=pytest.ma
 HYBRIDS = ("bamba", "lfm2", "qwen3_5_text", "qwen3_next")
 
 
+@functools.cache
+def expected_of(architecture: str, attention: str | None, tokens: int, batch: int = 1, padded: int = 0) -> torch.Tensor:
+    """What `generate` makes of a prompt, by the arguments of `tiny` and of `prompt`: several tests ask."""
+    return greedy(tiny(architecture, attention), prompt(tokens, batch, padded))
+
+
 @pytest.mark.parametrize("attention", [None, pytest.param("eager", marks=pytest.mark.full)])
 @pytest.mark.parametrize("architecture", EVERY)
 def test_greedy_text_is_that_of_generate_in_and_past_the_window(architecture: str, attention: str | None) -> None:
     model = tiny(architecture, attention)
-    for inputs in (prompt(5), prompt(WINDOW), prompt(3, 3), prompt(20, 3, padded=4), prompt(1)):
-        expected = greedy(model, inputs)
+    for asked in ((5,), (WINDOW,), (3, 3), (20, 3, 4), (1,)):
+        inputs, expected = prompt(*asked), expected_of(architecture, attention, *asked)
         meter = Told()
         assert torch.equal(own(model, inputs, told=meter), expected)
         assert meter.ids == expected[0, inputs.ids.shape[1] :].tolist()
@@ -42,11 +50,10 @@ def test_logits_of_each_step_are_those_of_generate(architecture: str) -> None:
 def test_a_prompt_in_chunks_gives_the_same_text(architecture: str) -> None:
     """Chunks below, at and above the window; a last one of one token, or no other than the first."""
     model = tiny(architecture)
-    prompts = [(prompt(21), (5, WINDOW, 12)), (prompt(20, 3, padded=4), (5,)), (prompt(3), (12,))]
-    for inputs, chunks in prompts:
-        expected = greedy(model, inputs)
+    for asked, chunks in (((21,), (5, WINDOW, 12)), ((20, 3, 4), (5,)), ((3,), (12,))):
+        expected = expected_of(architecture, None, *asked)
         for chunk in chunks:
-            assert torch.equal(own(model, inputs, chunk=chunk), expected)
+            assert torch.equal(own(model, prompt(*asked), chunk=chunk), expected)
 
 
 @pytest.mark.parametrize("architecture", [*sorted(set(ARCHITECTURES) - {"gpt2", "phi3"}), *HYBRIDS])
@@ -54,7 +61,7 @@ def test_fused_projections_give_the_same_text(architecture: str) -> None:
     """phi3 and gpt2 have theirs fused by themselves."""
     model, inputs = build(architecture), prompt(20, 3, padded=4)
     assert fuse(model) > 0
-    expected = greedy(tiny(architecture), inputs)
+    expected = expected_of(architecture, None, 20, 3, 4)
     assert torch.equal(greedy(model, inputs), expected)
     assert torch.equal(own(model, inputs), expected)
 

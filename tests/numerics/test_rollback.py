@@ -12,6 +12,8 @@ from tokendyno.backend.worker.loop.sampling import Sampling
 from tokendyno.backend.worker.loop.step import Step
 
 UNDO, LENGTH = 3, 60
+TOGETHER = 12
+"""Steps before and after: a window of 8 is past its end once more."""
 
 
 def begun(model: Any, inputs: Any) -> Step:
@@ -56,8 +58,8 @@ def test_undone_steps_leave_no_trace(architecture: str, attention: str | None) -
                     assert torch.equal(tensor, untouched), undone
                 step.positions.copy_(never.positions)
                 step.token.copy_(never.token)
-            taken(step, 20 - before)
-            assert torch.equal(step.out[:20].T, greedy(model, inputs, 20)[:, inputs.ids.shape[1] :])
+            taken(step, TOGETHER - before)
+            assert torch.equal(step.out[:TOGETHER].T, greedy(model, inputs, TOGETHER)[:, inputs.ids.shape[1] :])
 
 
 @pytest.mark.parametrize("steps", [UNDO + 1, -1])

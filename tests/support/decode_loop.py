@@ -11,7 +11,8 @@ from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.sampling import Sampling
 
 GREEDY = Sampling()
-NEW = 24
+NEW = 18
+"""Past a window of 8 for the second time, after a prompt of one token as well."""
 
 
 class Told:

@@ -82,12 +82,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
 
     config.option.loadscopereorder = False  # they come in order
+    one_app = "not slow" in config.option.markexpr or len(config.option.tx) <= 2
 
     class ByFile(LoadGroupScheduling):  # type: ignore[misc]
-        """What a file's fixtures start is started once; a test with a group of its own goes with its group."""
+        """What a file's fixtures start is started once; a test with a group of its own goes with its group.
+
+        The quick tests of pages are so few that they stay in one process: its app and its browser are the only ones.
+        The slow ones do where there are two processes: with more of them the others would wait for that one.
+        """
 
         def _split_scope(self, nodeid: str) -> str:
             group = super()._split_scope(nodeid)
-            return nodeid.partition("::")[0] if group == nodeid else group
+            file = nodeid.partition("::")[0] if group == nodeid else group
+            return "tests/browser" if one_app and file.startswith("tests/browser/") else file
 
     return ByFile(config, log)

@@ -1,5 +1,6 @@
 """Bundles run everywhere: what cannot run gives way to the next best, nothing else does, and each change is said."""
 
+import functools
 from dataclasses import replace
 
 import pytest
@@ -10,22 +11,33 @@ from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.arms.presets import ArmPreset, arm_presets, traits
 from tokendyno.backend.config import ArmRequest, Workload
+from tokendyno.backend.fit.device import roomy
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts, catalogue
 
 WORK = Workload(prompt="Once")
-BARE = replace(CPU, packages=(), kernel_layers=())  # no package but what torch and transformers bring
-BARE_H200 = replace(H200, packages=(("torch", "2.13.0"), ("triton", "3.6.0")), hub_offline=True, kernel_layers=())
+BARE = replace(roomy(CPU), packages=(), kernel_layers=())  # no package but what torch and transformers bring
+BARE_H200 = replace(
+    roomy(H200), packages=(("torch", "2.13.0"), ("triton", "3.6.0")), hub_offline=True, kernel_layers=()
+)
 MACHINES = {"cpu": CPU, "h200": H200, "bare-cpu": BARE, "bare-h200": BARE_H200}
 BUNDLES = [preset for preset in arm_presets() if preset.bundle]
 MODELS = {facts(entry.name).architecture: entry.name for entry in catalogue()}.values()
 """One of each architecture."""
-each = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+each = pytest.mark.parametrize("machine", MACHINES)
+
+
+@functools.cache
+def granted_to(preset: str, model: str, machine: str) -> Granted:
+    """Of a bundle, by the names of all three."""
+    (wished,) = (known for known in BUNDLES if known.name == preset)
+    return grant(wished, facts(model), MACHINES[machine], WORK)
 
 
 def refusals(choices: dict[str, str], model: ModelFacts, machine: Machine) -> list[str]:
-    """The axes that refuse these choices; memory, which no choice of a bundle is about, left aside."""
-    blocked = check(make_config(model.model, choices), model, machine, WORK).blocked
+    """The axes that refuse these choices. Memory, which no choice of a bundle is about, is left aside: there is enough
+    of it, since finding a change that would make a model fit takes long."""
+    blocked = check(make_config(model.model, choices), model, roomy(machine), WORK).blocked
     return [verdict.axis for verdict in blocked if verdict.axis != "model"]
 
 
@@ -38,11 +50,10 @@ def test_the_bundles_are_the_named_combinations() -> None:
 
 @each
 @pytest.mark.parametrize("preset", BUNDLES, ids=lambda preset: preset.name)
-def test_a_bundle_is_refused_for_no_architecture_of_the_catalogue(preset: ArmPreset, machine: Machine) -> None:
+def test_a_bundle_is_refused_for_no_architecture_of_the_catalogue(preset: ArmPreset, machine: str) -> None:
     for name in MODELS:
-        model = facts(name)
-        granted = grant(preset, model, machine, WORK)
-        assert refusals(dict(granted.choices), model, machine) == [], name
+        granted = granted_to(preset.name, name, machine)
+        assert refusals(dict(granted.choices), facts(name), MACHINES[machine]) == [], name
 
 
 def test_a_bundle_of_which_nothing_is_left_says_so() -> None:
@@ -69,10 +80,9 @@ def test_lowest_latency_keeps_the_custom_loop_where_its_step_cannot_be_captured(
 
 @each
 @pytest.mark.parametrize("preset", BUNDLES, ids=lambda preset: preset.name)
-def test_only_what_is_refused_gives_way_and_the_next_best_is_taken(preset: ArmPreset, machine: Machine) -> None:
+def test_only_what_is_refused_gives_way_and_the_next_best_is_taken(preset: ArmPreset, machine: str) -> None:
     for name in MODELS:
-        model = facts(name)
-        granted = grant(preset, model, machine, WORK)
+        model, granted = facts(name), granted_to(preset.name, name, machine)
         said = {note.axis for note in granted.notes if "are predicted" not in note.reason}
         captured = bool(preset.captured) and granted.choices.get("cuda_graphs") == "manual"
         for axis, wished in preset.wishes(*traits(model), captured=captured).items():
@@ -80,7 +90,8 @@ def test_only_what_is_refused_gives_way_and_the_next_best_is_taken(preset: ArmPr
             better = wished[: wished.index(taken)] if taken else wished
             assert (axis in said) == bool(better), (name, axis)
             for choice in better:
-                assert axis in refusals({**granted.choices, axis: choice}, model, machine), (name, axis, choice)
+                refused = refusals({**granted.choices, axis: choice}, model, MACHINES[machine])
+                assert axis in refused, (name, axis, choice)
 
 
 def test_what_was_left_out_and_what_replaced_it_is_said_with_the_reason() -> None:

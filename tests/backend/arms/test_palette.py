@@ -1,5 +1,6 @@
 """What can be added to an arm: grouped, with costs and reasons, and found by the words that people type."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -83,6 +84,13 @@ def test_what_people_type_finds_what_it_should(on_cpu: list[Entry], word: str, t
     assert titles <= titles_with(on_cpu, word)
 
 
+@functools.cache
+def everywhere() -> list[Entry]:
+    """What the palette holds on two machines, and with a model in float32."""
+    entries = [entry for machine in (CPU, H200) for entry in palette(facts("Qwen3-0.6B"), machine)]
+    return [*entries, *palette(replace(facts("pocket"), dtype="float32"), CPU)]
+
+
 @pytest.mark.parametrize(
     ("name", "axis", "argument"),
     [
@@ -112,9 +120,7 @@ def test_names_of_transformers_are_found_and_answered_with_what_it_takes_today(
     name: str, axis: str, argument: str
 ) -> None:
     """On the page as on the command line, whatever runs here."""
-    entries = [entry for machine in (CPU, H200) for entry in palette(facts("Qwen3-0.6B"), machine)]
-    entries += palette(replace(facts("pocket"), dtype="float32"), CPU)
-    named = [one for one in entries if name.lower() in " ".join((*one.aliases, one.name, one.words)).lower()]
+    named = [one for one in everywhere() if name.lower() in " ".join((*one.aliases, one.name, one.words)).lower()]
     assert [one for one in named if one.axis_name == axis and argument in one.argument]
     with pytest.raises(InputError) as refused:
         parse_arm("m", f"{name}=True")

@@ -35,7 +35,9 @@ def test_a_shipped_arm_runs_as_written_on_some_model_of_the_catalogue(preset: Ar
     for entry in catalogue():
         checked = check(make_config(entry.name, preset.choices), facts(entry.name), H200, Workload(prompt="x"))
         reasons[entry.name] = [v.reason for v in checked.verdicts if v.level in ("blocked", "fallback")]
-    assert not all(reasons.values()), reasons
+        if not reasons[entry.name]:
+            return
+    raise AssertionError(reasons)
 
 
 @pytest.mark.parametrize("name", ["baseline", "unwindowed", "static", "compiled", "cuda-graphs", "eager", "float32"])

@@ -1,5 +1,6 @@
 """What fits: the table against the predictions it is made of, sorted, from a config alone; bad input in words."""
 
+import functools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +39,17 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def find(model: str, gpu: str | None = None, vram: str | None = None, machine: Any = CPU, **more: Any) -> Fit:
+    """Several tests ask for the same table; that of a listed GPU depends on nothing else than what is given here."""
+    return (_listed if gpu not in (None, THIS) and not Path(model).is_absolute() else _fit)(
+        model, gpu, vram, machine, **more
+    )
+
+
+def _fit(model: str, gpu: str | None, vram: str | None, machine: Any, **more: Any) -> Fit:
     return fit(model, device_of(machine, gpu, vram), **more)
+
+
+_listed = functools.cache(_fit)
 
 
 def row(found: Fit, quantization: str = "none", cache: str = "dynamic") -> FitRow:

@@ -13,6 +13,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.history.pins import Pin
 from tokendyno.backend.history.search import Search, read_search
 from tokendyno.backend.hosting.visitor import LOCAL_USER, Visitor
+from tokendyno.backend.runs import store
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.retention import UNDO_S, remove_marked
 from tokendyno.backend.runs.store import Store
@@ -87,7 +88,8 @@ def test_half_of_a_character_is_in_nothing_that_is_kept(tmp_path: Path) -> None:
             kept.beside([Pin("\ud800", "A"), Pin("\ud800", "B")])
 
 
-def test_a_history_that_cannot_be_written_loses_no_name(tmp_path: Path) -> None:
+def test_a_history_that_cannot_be_written_loses_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "CHANGE_WAIT_S", 0.1)
     path = tmp_path / "h.sqlite"
     with history_of(path, RUNS) as kept:
         kept.changes.rename("one", "before", LOCAL_USER)

@@ -101,11 +101,11 @@ def test_a_stream_tells_the_text_piece_by_piece_and_can_be_closed_half_way(own_l
 @pytest.mark.parametrize("arm", ["", "cache=static,loop=own", "speculation=prompt-lookup"])
 def test_log_probabilities_are_those_of_the_model(arm: str) -> None:
     with load(f"dtype=float32,{arm}".rstrip(",")) as model:
-        made = model.generate(PROMPT, max_new_tokens=40, logprobs=3)
+        made = model.generate(PROMPT, max_new_tokens=20, logprobs=3)
         prompt = model.tokenizer(PROMPT)["input_ids"]
         with torch.inference_mode():
             rows = model._inner.loaded.model(torch.tensor([prompt + made.ids])).logits[0, len(prompt) - 1 : -1]
-        plain = model.generate(PROMPT, max_new_tokens=40)
+        plain = model.generate(PROMPT, max_new_tokens=20)
     assert plain.ids == made.ids and plain.tokens == []
     for token, row in zip(made.tokens, rows.log_softmax(-1), strict=True):
         expected = row.topk(3)
@@ -187,13 +187,13 @@ def test_threads_share_the_steps_of_continuous_batching() -> None:
     """More texts than the arm takes at once; one is too long, one reads past the vocabulary, one leaves half way."""
     prompts = [f"{PROMPT} {n}" for n in range(6)]
     with load("dtype=float32") as alone:
-        expected = [alone.generate(prompt, max_new_tokens=24 + n).ids for n, prompt in enumerate(prompts)]
+        expected = [alone.generate(prompt, max_new_tokens=12 + n).ids for n, prompt in enumerate(prompts)]
         stop = expected[5][8]
     with load("dtype=float32,batching=continuous,batch_size=4,page_size=16,batch_tokens=128", max_length=512) as model:
         assert model.at_once == 4
         with model.stream(PROMPT * 16, max_new_tokens=200, ignore_eos=True) as leaving:
             next(leaving)
-            streams = [model.stream(prompt, max_new_tokens=24 + n) for n, prompt in enumerate(prompts[:5])]
+            streams = [model.stream(prompt, max_new_tokens=12 + n) for n, prompt in enumerate(prompts[:5])]
             streams.append(model.stream(prompts[5], max_new_tokens=64, stop_ids=[stop]))
             unknown = model.stream([10**7], max_new_tokens=4)
             drawn = [model.stream(PROMPT, max_new_tokens=12, temperature=1.5, seed=None) for _ in range(2)]

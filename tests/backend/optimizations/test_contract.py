@@ -1,5 +1,6 @@
 """What every axis of the registry promises, and that a new one is two new files: the axis, and its witness."""
 
+import functools
 import itertools
 import pkgutil
 import shutil
@@ -20,9 +21,8 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.evidence import Level
 from tokendyno.backend.export import script as script_export
-from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations import Choice, Optimization, Subject, all_axes, axes, axis_names, subject_of
+from tokendyno.backend.optimizations import Optimization, Subject, all_axes, axes, axis_names, subject_of
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import WIDTH
@@ -174,10 +174,12 @@ UNWRITTEN = {("loading", "cpu"): "nothing is moved to a device", ("allocator", "
 """Axes that on a machine change the plan and not the script, with the reason."""
 
 
-def arm_with(axis: Optimization, choice: Choice, machine: Machine) -> tuple[ModelFacts, Checked] | None:
+@functools.cache
+def arm_with(axis: Optimization, written: str, at: str) -> tuple[ModelFacts, Checked] | None:
     """The first model with which a choice runs on a machine, with the other choices that it needs."""
+    machine = MACHINES[at]
     for name in (*NAMES, "bert-base-uncased", "random:Llama-3-70B"):  # the last has layers for eight GPUs
-        checked = settled(facts(name), {axis.name: choice.example or choice.name}, machine)
+        checked = settled(facts(name), {axis.name: written}, machine)
         if not checked.blocked:
             return facts(name), checked
     return None
@@ -194,7 +196,7 @@ def test_it_writes_nothing_into_a_script_where_the_plan_has_its_default(axis: Op
 @pytest.mark.skipif(shutil.which("ruff") is None, reason="ruff is not installed")
 def test_the_scripts_of_all_choices_are_formatted_and_import_what_they_use(tmp_path: Path) -> None:
     for (axis, choice), (name, machine) in itertools.product(CHOICES, MACHINES.items()):
-        arm = arm_with(axis, choice, machine)
+        arm = arm_with(axis, choice.example or choice.name, name)
         assert arm or machine is CPU, f"{axis.name}={choice.name} is blocked everywhere"
         if arm:
             text = script_export.script(arm[1], arm[0], Workload(prompt="Once"))
@@ -205,11 +207,12 @@ def test_the_scripts_of_all_choices_are_formatted_and_import_what_they_use(tmp_p
         assert ran.returncode == 0, ran.stdout
 
 
-@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+@pytest.mark.parametrize("at", MACHINES)
 @each_axis
-def test_a_choice_that_changes_the_plan_changes_the_script(axis: Optimization, machine: Machine) -> None:
+def test_a_choice_that_changes_the_plan_changes_the_script(axis: Optimization, at: str) -> None:
+    machine = MACHINES[at]
     for choice in axis.choices:
-        arm = arm_with(axis, choice, machine)
+        arm = arm_with(axis, choice.example or choice.name, at)
         if arm is None or (axis.name, machine.device) in UNWRITTEN:
             continue
         model, checked = arm

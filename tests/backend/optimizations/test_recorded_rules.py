@@ -17,6 +17,7 @@ import msgspec
 import pytest
 
 from tests.support.machines import CPU, GIB, H200, facts
+from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Gpu, Machine
 from tokendyno.backend.hardware.number_formats import FormatTime
 from tokendyno.backend.models import ModelFacts
@@ -187,14 +188,21 @@ def values(chance: Chance) -> dict[str, dict[str, str]]:
     return drawn
 
 
+@functools.cache
+def told(axis: Optimization, name: str) -> list[tuple[Subject, list[Verdict]]]:
+    """Each subject with the choice of that name, and its verdicts."""
+    drawn = map(subject, range(DRAWS))
+    with_it = [replace(one, choices={**one.choices, axis.name: name}) for one in drawn]
+    return [(seen, axis.verdicts(name, seen)) for seen in with_it]
+
+
 def outcome(axis: Optimization) -> list[str]:
     """A line for each thing that is told of a choice: what it is, and in how many draws."""
     lines: list[str] = []
     for choice in known(axis):
         counts: Counter[str] = Counter()
-        for drawn in map(subject, range(DRAWS)):
-            seen = replace(drawn, choices={**drawn.choices, axis.name: choice.name})
-            for verdict in axis.verdicts(choice.name, seen):
+        for seen, verdicts in told(axis, choice.name):
+            for verdict in verdicts:
                 fix = f" ({', '.join('='.join(pair) for pair in sorted(verdict.fix.items()))})" if verdict.fix else ""
                 becomes = f" {verdict.becomes}" if verdict.becomes else ""
                 counts[f"{verdict.level}{becomes}{fix}: {re.sub('[0-9]+', '#', verdict.reason)[:64]}"] += 1
@@ -220,8 +228,12 @@ def test_every_rule_holds_in_some_draw() -> None:
     """Else none of these would notice that it is gone."""
     choices = [(axis, choice) for axis in all_axes() for choice in known(axis)]
     declared = {(axis.name, rule.reason) for axis, choice in choices for rule in choice.rules}
-    drawn = [(axis, choice.name, subject(number)) for axis, choice in choices for number in range(DRAWS)]
-    held = {(axis.name, verdict.reason) for axis, name, seen in drawn for verdict in axis.verdicts(name, seen)}
+    held = {
+        (axis.name, verdict.reason)
+        for axis, choice in choices
+        for _, verdicts in told(axis, choice.name)
+        for verdict in verdicts
+    }
     assert declared - held == set()
 
 

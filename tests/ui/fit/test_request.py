@@ -30,7 +30,7 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
     made.close()
 
 
-@pytest.mark.parametrize("entry", catalogue()[::3], ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", catalogue()[::6], ids=lambda entry: entry.name)
 def test_a_model_of_the_catalogue_has_a_table_without_being_loaded(bench: Bench, entry: Any) -> None:
     fit = find(bench, entry.name, "H200-SXM", FIRST).fit
     assert fit.rows and fit.context == min(8_192, fit.facts.max_positions)

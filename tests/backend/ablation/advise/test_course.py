@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.ablations import stored_advice
 from tests.support.scripted_executor import ScriptedExecutor
+from tokendyno.backend.ablation.advise import space
 from tokendyno.backend.ablation.advise.result import UNCONFIRMED
 from tokendyno.backend.ablation.advise.view import advice_view
 from tokendyno.backend.ablation.courses import Courses
@@ -20,6 +21,13 @@ from tokendyno.backend.quality.texts import YOURS, passages
 from tokendyno.ui.report.page import course_report
 
 
+@pytest.fixture
+def few_arms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth of those among which advice is sought: to check all takes a second."""
+    monkeypatch.setattr(space, "MOST_ARMS", 240)
+
+
+@pytest.mark.usefixtures("few_arms")
 def test_stored_advice_names_the_winner_and_what_stands_against_the_others(tmp_path: Path) -> None:
     stored_advice(tmp_path)
     bench = open_bench(tmp_path / "history.sqlite")
@@ -42,6 +50,7 @@ def test_stored_advice_names_the_winner_and_what_stands_against_the_others(tmp_p
     assert "<title>pocket: advice" in report
 
 
+@pytest.mark.usefixtures("few_arms")
 def test_the_answer_after_the_end_is_not_the_one_that_was_shown_just_before_it(tmp_path: Path) -> None:
     stored_advice(tmp_path, budget_s=41.0)
     bench = open_bench(tmp_path / "history.sqlite")
@@ -54,6 +63,7 @@ def test_the_answer_after_the_end_is_not_the_one_that_was_shown_just_before_it(t
     bench.close()
 
 
+@pytest.mark.usefixtures("few_arms")
 def test_the_journal_of_a_command_that_was_stopped_is_reported(tmp_path: Path) -> None:
     """A command decides its budget each time: its journal has none."""
     stored_advice(tmp_path, budget_s=0.0)
@@ -65,6 +75,7 @@ def test_the_journal_of_a_command_that_was_stopped_is_reported(tmp_path: Path) -
     assert document.budget_s == document.spent_s == 36.0 and document.winners
 
 
+@pytest.mark.usefixtures("few_arms")
 def test_the_certificate_names_the_text_that_was_given(tmp_path: Path) -> None:
     read = [("text", one.text) for one in passages(YOURS, "A fox of my own. " * 120)]
     stored_advice(tmp_path, changes=[("for", "memory"), *read])
@@ -88,6 +99,7 @@ def test_places_that_there_are_not_are_refused(more: list[str], said: str, capsy
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("few_arms")
 @pytest.mark.parametrize("trials", [0, 1])
 def test_a_base_that_breaks_is_a_failed_run(
     trials: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

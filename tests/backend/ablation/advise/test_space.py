@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tokendyno.backend.ablation.advise import space
 from tokendyno.backend.ablation.advise.predicted import predicted
 from tokendyno.backend.ablation.advise.space import AS_IT_COMES, Builder, by_reason
 from tokendyno.backend.ablation.advise.wishes import Limits, Question
@@ -71,7 +72,8 @@ def test_limits_rule_out_what_is_predicted_to_break_them(bench: Bench) -> None:
     assert others and all(one.memory_bytes <= 1.05 * (10 << 30) for one in others)
 
 
-def test_copies_of_one_text_read_the_experts_of_one(bench: Bench) -> None:
+def test_copies_of_one_text_read_the_experts_of_one(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(space, "MOST_ARMS", 1)  # no other than the base
     there = elsewhere(bench.machine(), "H100-SXM")
     one, eight, drawn_apart = (
         Builder(bench, Question("random:gpt-oss-20b", work, "latency"), there).space.base.bound_s or 0.0

@@ -8,16 +8,18 @@ import torch
 
 from tests.backend.worker.witness.test_findings import found, run, workers  # noqa: F401
 from tests.support.decode_loop import NEW, Told, greedy, own, prompt
+from tests.support.local_worker import LocalWorker
 from tests.support.machines import CPU, H200, facts
 from tests.support.scripts import preamble
 from tests.support.tiny_models import tiny
+from tests.support.worker import SENTENCE, plan_of
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import counts_of
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import detect
-from tokendyno.backend.messages import Finished, Tokens
+from tokendyno.backend.messages import Finished, Generate, Tokens
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import all_axes
@@ -82,12 +84,9 @@ def test_one_token_is_told_apart_too(workers: dict[str, Any]) -> None:  # noqa: 
     assert found(worker)["loop"].effective == "own"
 
 
-def test_a_temperature_is_the_same_text_for_the_same_seed(workers: dict[str, Any]) -> None:  # noqa: F811
-    from tests.support.worker import SENTENCE
-    from tokendyno.backend.messages import Generate
-
-    plan, worker = run(workers, "pocket", **OWN)
-    texts = []
+def test_a_temperature_is_the_same_text_for_the_same_seed() -> None:
+    plan = plan_of("pocket", **OWN)
+    worker, texts = LocalWorker(plan.load), []
     for seed in (1, 1, 2):
         worker.run(Generate(plan, SENTENCE, 8, 20, 2, 1.0, seed, True, False, 40, 0.95, prove=False))
         texts.append(text(worker))

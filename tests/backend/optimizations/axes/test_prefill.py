@@ -101,9 +101,13 @@ def prompt(padded: bool) -> Prompt:
     return pad(given, "buckets", 0) if padded else given
 
 
+NEW = 8
+"""As many tokens as the window has, none of which was in it at the start."""
+
+
 def text(model: Any, given: Prompt, cache: Any, chunk: int | None) -> Any:
     settings = GenerationConfig(
-        max_new_tokens=12,
+        max_new_tokens=NEW,
         do_sample=False,
         eos_token_id=None,
         pad_token_id=0,
@@ -123,7 +127,7 @@ def test_greedy_text_after_chunks_is_that_after_one_pass(architecture: str) -> N
     for given in (prompt(False), prompt(True)):
         expected = text(model, given, DynamicCache(config=model.config), None)
         for chunk in (4, 36):
-            for cache in (DynamicCache(config=model.config), StaticCache(model.config, given.tokens + 12)):
+            for cache in (DynamicCache(config=model.config), StaticCache(model.config, given.tokens + NEW)):
                 assert torch.equal(text(model, given, cache, chunk), expected), (given.tokens, chunk, type(cache))
 
 

@@ -65,7 +65,7 @@ def test_a_half_fused_model_is_counted_as_half() -> None:
 def test_fused_text_is_the_separate_one(workers: dict[str, Any]) -> None:  # noqa: F811
     texts = []
     for choice in ("separate", "fused"):
-        _, worker = run(workers, "pocket", length=40, projections=choice)
+        _, worker = run(workers, "pocket", projections=choice)
         assert found(worker)["projections"].effective == choice
         finished = next(e for e in worker.events if isinstance(e, Finished))
         texts.append(finished.text)

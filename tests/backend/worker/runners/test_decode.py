@@ -48,9 +48,14 @@ def bench() -> Bench:
 
 
 @pytest.fixture(scope="module")
-def greedy(bench: Bench) -> list[int]:
-    bench.run()
-    return list(bench.ids)
+def plain(bench: Bench) -> tuple[Finished, Started, list[int]]:
+    """A run without any choice: its end, its beginning and its ids."""
+    return bench.run(), bench.started, list(bench.ids)
+
+
+@pytest.fixture(scope="module")
+def greedy(plain: tuple[Finished, Started, list[int]]) -> list[int]:
+    return plain[2]
 
 
 @pytest.mark.parametrize(
@@ -109,10 +114,12 @@ def test_one_seed_is_one_text_and_the_likeliest_token_alone_is_greedy(bench: Ben
     assert texts["top_k 2"] not in (texts["seed 1"], greedy)
 
 
-def test_exact_lengths_are_told_apart_and_tokens_have_a_row_of_their_own(bench: Bench) -> None:
-    finished = bench.run()
+def test_exact_lengths_are_told_apart_and_tokens_have_a_row_of_their_own(
+    bench: Bench, plain: tuple[Finished, Started, list[int]]
+) -> None:
+    finished, started, _ = plain
     assert effective(finished)["shapes"] == "exact" and finished.counts.prompt.padding == 0
-    assert bench.started.places == bench.started.prompt_tokens + NEW
+    assert started.places == started.prompt_tokens + NEW
     (row,) = [finding for finding in finished.findings if finding.axis == TOKENS]
     assert (row.effective, row.reached, row.expected) == ("greedy", NEW, NEW)
     (row,) = [finding for finding in bench.run(work={"temperature": 1.0}).findings if finding.axis == TOKENS]

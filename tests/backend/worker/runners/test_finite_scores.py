@@ -127,7 +127,7 @@ def test_a_warm_up_that_breaks_ends_it_before_any_text(worker: LocalWorker) -> N
     with changed(worker.model.model.model.norm, once(1, math.nan)), pytest.raises(NotFinite, match="token 1 "):
         worker.run(job({}, warmup=True))
     assert not any(isinstance(event, Started | Tokens) for event in worker.events)
-    assert worker.run(job({}, warmup=True)).reason == "length", "the worker is as good as before"
+    assert worker.run(job({}, warmup=True, prove=False)).reason == "length", "the worker is as good as before"
 
 
 def test_a_run_that_was_stopped_is_stopped(worker: LocalWorker) -> None:
