@@ -187,8 +187,9 @@ class Optimization:
 
     def choice(self, name: str) -> Choice:
         """The choice of that name, with values or without; KeyError if there is none."""
+        plain, _ = divided(name)
         for choice in self.choices:
-            if choice.name == divided(name)[0]:
+            if choice.name == plain:
                 return choice
         raise KeyError(name)
 
