@@ -40,8 +40,6 @@ NOT_ASKED = (
     "hardware/test_machine.py",
 )
 """Tests of processes, of loaded models and of this machine, below tests/backend."""
-MOST_TESTS_S = 1e6
-"""For one mutant, in seconds as they were recorded."""
 OPTIONS = ["-q", "-o", "addopts=", "-m", "not slow and not full and not gpu", "-p", "no:cacheprovider"]
 for _warning in ("PytestAssertRewriteWarning", "PytestUnraisableExceptionWarning"):  # would end the whole run
     OPTIONS += ["-W", f"ignore::pytest.{_warning}"]
@@ -268,7 +266,7 @@ def record(tree: Path, tests: Sequence[str]) -> Any:
 
 def select(mutant: Mutant, tests: dict[str, Any]) -> list[str]:
     """Tests that execute the expression; for what runs at import, those that execute anything of the file, and of what
-    an axis declares `READERS`. Those that mirror the module come first, up to `MOST_TESTS_S`."""
+    an axis declares `READERS`. Those that mirror the module come first."""
     lines = set(range(mutant.line, mutant.last_line + 1))
     declared = mutant.at_import and mutant.path.startswith(DECLARED)
     module = mutant.path.removeprefix("backend/").removesuffix(".py")
@@ -279,13 +277,9 @@ def select(mutant: Mutant, tests: dict[str, Any]) -> list[str]:
         return not (declared and name.startswith(READERS)), -near, tests[name]["seconds"]
 
     chosen: list[str] = []
-    total_s = 0.0
     for name in sorted(tests, key=late):
         executed = tests[name]["lines"].get(mutant.path, ())
         if (executed and (mutant.at_import or lines & set(executed))) or (declared and name.startswith(READERS)):
-            total_s += tests[name]["seconds"]
-            if chosen and total_s > MOST_TESTS_S:
-                break
             chosen.append(name)
     return chosen
 
