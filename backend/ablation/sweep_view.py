@@ -94,7 +94,6 @@ def sweep_view(course: Sweep) -> SweepView:
     kls = _divergences(course, results)
     over = {name: list(values) for name, values in course.over.items()}
     first = first_of(over)
-    others = [name for name in over if name != first]
     two = [*over] if len(over) == 2 else []
     figures = (_RATE, *(figure for figure in _FIGURES if figure is not _RATE)) if course.heading.traffic else _FIGURES
     return SweepView(
@@ -106,7 +105,7 @@ def sweep_view(course: Sweep) -> SweepView:
         horizontal=title_of(first),
         places=[value_title(first, value) for value in over[first]],
         numbers=first in SIZES,
-        charts=[_chart(figure, results, first, over[first], others) for figure in figures],
+        charts=[_chart(figure, results, over) for figure in figures],
         across=title_of(two[1]) if two else "",
         down=title_of(two[0]) if two else "",
         heats=[_heat(figure, results, two, over) for figure in (figures[0], _MEMORY)] if two else [],
@@ -153,19 +152,16 @@ def first_of(over: Mapping[str, Sequence[str]]) -> str:
 
 def chart_of(value: str, results: Sequence[PointResult], over: Mapping[str, Sequence[str]]) -> LineChart:
     """One chart of a sweep. `value`: the figure, as a field of `PointResult`."""
-    first = first_of(over)
-    figure = next(figure for figure in (*_FIGURES, _KV) if figure.value == value)
-    return _chart(figure, results, first, over[first], [name for name in over if name != first])
+    return _chart(next(figure for figure in (*_FIGURES, _KV) if figure.value == value), results, over)
 
 
-def _chart(
-    figure: _Figure, results: Sequence[PointResult], first: str, places: Sequence[str], others: Sequence[str]
-) -> LineChart:
-    lines = []
+def _chart(figure: _Figure, results: Sequence[PointResult], over: Mapping[str, Sequence[str]]) -> LineChart:
+    lines, first = [], first_of(over)
+    others = [name for name in over if name != first]
     combinations = dict.fromkeys(tuple(point.settings[name] for name in others) for point in results)
     for chosen in combinations:
         by_place = {p.settings[first]: p for p in results if tuple(p.settings[name] for name in others) == chosen}
-        points = [by_place[place] for place in places]
+        points = [by_place[place] for place in over[first]]
         values, lows, highs = (
             [figure.drawn(name, p) for p in points] for name in (figure.value, figure.low, figure.high)
         )

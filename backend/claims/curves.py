@@ -1,7 +1,5 @@
 """The curves of claims, which ship: sweeps, as `tokendyno sweep --json` writes them, and what tools draw."""
 
-from pathlib import Path
-
 import msgspec
 
 from tokendyno.backend.ablation.sweep import SIZES, SweepDocument, title_of, value_title
@@ -31,15 +29,15 @@ class CurveView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     drawn: Drawn
 
 
-def curve_view(curve: Curve, folder: Path = CURVES) -> CurveView:
-    data = (folder / f"{curve.name}.json").read_bytes()
+def curve_view(curve: Curve) -> CurveView:
+    data = (CURVES / f"{curve.name}.json").read_bytes()
     if not curve.figure:
         return CurveView(curve.title, curve.command, msgspec.json.decode(data, type=Drawn))
     sweep = msgspec.json.decode(data, type=SweepDocument)
     first = first_of(sweep.over)
     packages = ", ".join(f"{name} {sweep.versions[name]}" for name in ("torch", "transformers"))
     drawn = Drawn(
-        f"{sweep.model_label}, {machine_name(sweep.machine)}, {packages}",
+        f"{sweep.model_label}, {machine_name(sweep.machine)}, {packages}, {curve.date}",
         title_of(first),
         [value_title(first, value) for value in sweep.over[first]],
         first in SIZES,

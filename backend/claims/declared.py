@@ -143,13 +143,14 @@ class Curve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a figure of a document draws, from a file in `presets/claims/curves/`.
 
     command  what made the file: `tokendyno sweep`, or a tool that draws something else
-    figure   of a sweep, what is drawn: a field of `PointResult`
+    figure   of a sweep, what is drawn: a field of `PointResult`; date: when it was measured
     """
 
     name: str
     title: str
     command: str
     figure: Literal["tokens_per_s", "latency_mean_s", "ttft_s", "peak_memory_bytes", "kv_bytes", ""] = ""
+    date: str = ""
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,6 +1,6 @@
 // The Claims page: a row for each claim, and below the chosen row everything about it.
 
-import { add, button, css, el, focusWithin, onTheme, tableHead, tableRow } from '../../components/js/dom.js';
+import { add, button, css, el, focusWithin, onTheme, scrolled, tableBody, tableHead, tableRow } from '../../components/js/dom.js';
 import { drawLines } from '../../components/js/lines.js';
 import { drawPlot, plotIn } from '../../components/js/plot.js';
 
@@ -69,12 +69,9 @@ function drawDetail(cell, claim) {
     drawLines(plotIn(part, title), drawn, drawn.chart);
     add(part, 'p', 'td-claim-source', drawn.source + ': ' + command);
     const numbers = add(part, 'details', 'td-claim-commands');
-    add(numbers, 'summary', '', 'Its numbers');
-    const table = add(numbers, 'table');
-    add(table, 'caption', 'td-hidden', title);
-    table.append(tableHead([drawn.horizontal, ...drawn.chart.lines.map((line) => line.title)]));
-    const body = add(table, 'tbody');
-    drawn.places.forEach((place, at) => body.append(tableRow(el('span', '', place), drawn.chart.lines.map(({ texts }) => texts[at]))));
+    add(numbers, 'summary', '', 'Numbers');
+    const rows = drawn.places.map((place, at) => tableRow(place, drawn.chart.lines.map(({ texts }) => texts[at])));
+    numbers.append(scrolled('', title, [tableHead([drawn.horizontal, ...drawn.chart.lines.map((line) => line.title)]), tableBody(rows)]).box);
   }
   for (const [device, lines] of Object.entries(claim.commands)) {
     const list = add(box, 'details', 'td-claim-commands');
