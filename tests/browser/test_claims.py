@@ -38,6 +38,10 @@ def test_rows_detail_filter_and_address(open_page: Callable[..., Driver]) -> Non
     for width in (1440, 768, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert obstacles(page) == [], width
+    page.locator(".td-claim-open[data-name=kv-half]").click()
+    page.locator(".td-claim-curve summary").click()
+    page.wait_for_selector(".td-claim-curve .main-svg")
+    assert page.locator(".td-claim-curve th", has_text="Prompt tokens").is_visible() and obstacles(page) == []
     page.get_by_role("button", name="not tested here", exact=False).first.click()
     assert {row[-1] for row in page.evaluate(ROWS)} == {"not tested here"}
     page.locator(".td-claim-open").first.click()
