@@ -1,13 +1,17 @@
 """Matrix-vector products with bitsandbytes' 4-bit weights (nf4, fp4), which are read as they lie in memory.
 
-Two weights a byte, the first in the upper half, row after row. Each stands for one of 16 numbers, which is multiplied
-with the scale of its block of 64 in float32 and rounded to the vector's dtype: to exactly what bitsandbytes'
-`dequantize_4bit` gives. Doubly quantized scales are bytes: one of 256 numbers, times the scale of 256 of them, plus an
-offset.
+Two weights a byte, the first in the upper half, row after row. Each stands for one of 16 numbers, times the scale of
+its block of 64. Doubly quantized scales are bytes: one of 256 numbers, times the scale of 256 of them, plus an offset.
 
-A byte is looked up in a table of pairs of numbers in shared memory. What is rounded goes to tensor cores, a tile of 16
-rows at a time, whose columns are dealt out to the warps. A lane hands over 16 bytes of its row as they lie, so columns
-come in an order of their own, which the vector follows; all columns of the other operand are the vector.
+A byte of weights is looked up in a table of pairs of numbers in shared memory, in the vector's dtype: FACTOR times the
+numbers of bitsandbytes, which rounds them less than bitsandbytes rounds its dequantized weights. Pairs go to tensor
+cores as they are, a tile of 16 rows at a time, whose columns are dealt out to the warps; sums of a block are scaled in
+float32.
+
+A lane hands over 16 bytes of its row as they lie, so columns come in an order of their own, which the vector follows.
+Lanes 0 and 1 of a row have one block, 2 and 3 the next: so of the 8 columns of the other operand, all of which are the
+vector, the first 4 have zeros where the second block is, and the last 4 where the first is, and each lane finds the sum
+of its own block in its first result.
 
 Each warp leaves its sums of a tile in shared memory and goes on with the next, so that no warp waits for another before
 the program's last tile.
@@ -28,7 +32,10 @@ from .settings import Settings
 BLOCK, BLOCKS, CODE = 64, 256, 16  # weights with one scale, scales with one, numbers of 4 bits
 ALIGNED = 16  # bytes, where each tensor begins
 STATIC_BYTES = 48 << 10  # of shared memory, with which a kernel is launched as it is
-TABLE_BYTES = 32 << 10
+TABLES_BYTES = 33 << 10  # of shared memory: 32 KiB of pairs, and the numbers of scales
+FACTOR = gl.constexpr(1.437)
+"""Of nf4's numbers, times this, bfloat16 rounds away 0.06% (root mean square), of fp4's as much; of the numbers as they
+are 0.11%, and of weights of any size 0.08%."""
 _MARGIN_BYTES = 1 << 10  # of that, for what Triton itself needs to add up between warps
 
 
@@ -81,29 +88,30 @@ def _padded(size: int) -> int:
 
 
 def assembly(kind: str) -> str:
-    """PTX of four sums ($0 to $3, before $13 to $16) plus a word each of two rows ($4, $5), with scales $6 and $7,
-    times four pairs of the vector ($9 to $12). $8: where this lane's copy of the table begins.
+    """PTX of two sums ($0, $1, before $44, $45) plus four words each of two rows ($4 to $7, $8 to $11), times 16 pairs
+    of the vector ($24 to $39: pair j of word i is $(24 + 4 j + i)), times scales $12 and $16. $20: where this lane's
+    copy of the table begins; $40: the bits of a pair that this lane hands over, all or none.
 
     Byte j of a word has columns 2 j and 2 j + 1. Operands a0 and a2 of an mma are pairs of a row, a1 and a3 of the one
     8 below it.
     """
-    lines = [".reg .b32 i, a0, a1, a2, a3;", ".reg .f32 p, q, s0, s1, s2, s3;"]
-    for half in (0, 1):
-        for operand in range(4):
-            word, scale, byte = 4 + operand % 2, 6 + operand % 2, 2 * half + operand // 2
-            lines += [
-                f"prmt.b32 i, ${word}, 0, 0x444{byte};",
-                "mad.lo.u32 i, i, 128, $8;",
-                "ld.shared.v2.f32 {p, q}, [i];",
-                f"mul.rn.f32 p, p, ${scale};",
-                f"mul.rn.f32 q, q, ${scale};",
-                f"cvt.rn.{kind}x2.f32 a{operand}, q, p;",
-            ]
-        old, new = (("$13, $14, $15, $16", "s0, s1, s2, s3"), ("s0, s1, s2, s3", "$0, $1, $2, $3"))[half]
-        lines.append(
-            f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 {{{new}}}, {{a0, a1, a2, a3}}, "
-            f"{{${9 + 2 * half}, ${10 + 2 * half}}}, {{{old}}};"
-        )
+    lines = [".reg .b32 i, a0, a1, a2, a3, b0, b1;", ".reg .f32 c0, c1, c2, c3;"]
+    lines += [f"mov.f32 c{result}, 0f00000000;" for result in range(4)]
+    for word in range(4):
+        for half in (0, 1):
+            for operand in range(4):
+                row, byte = (4, 8)[operand % 2] + word, 2 * half + operand // 2
+                lines += [
+                    f"prmt.b32 i, ${row}, 0, 0x444{byte};",
+                    "mad.lo.u32 i, i, 128, $20;",
+                    f"ld.shared.b32 a{operand}, [i];",
+                ]
+            lines += [f"and.b32 b{which}, ${24 + 8 * half + 4 * which + word}, $40;" for which in (0, 1)]
+            lines.append(
+                f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 {{c0, c1, c2, c3}}, {{a0, a1, a2, a3}}, "
+                "{b0, b1}, {c0, c1, c2, c3};"
+            )
+    lines += ["fma.rn.f32 $0, c0, $12, $44;", "fma.rn.f32 $1, c2, $16, $45;", "mov.f32 $2, $46;", "mov.f32 $3, $47;"]
     return "\n".join(["{", *lines, "}"])
 
 
@@ -111,51 +119,42 @@ ASSEMBLY = {torch.bfloat16: assembly("bf16"), torch.float16: assembly("f16")}
 
 
 @gluon.jit
-def lookup(code, W: gl.constexpr):
-    """Where in shared memory the two numbers of each byte lie, in 16 copies: lanes of half a warp, which are served at
-    once, have banks of their own. The address passes through assembly after the barrier, so that no look-up can be
-    moved before it."""
+def lookup(code, codes, kind: gl.constexpr, W: gl.constexpr, DOUBLE: gl.constexpr):
+    """Where in shared memory the two numbers of each byte lie, in 32 copies: each lane has a bank of its own. With
+    DOUBLE the numbers of a scale follow, once. The address passes through assembly after the barrier, so that no
+    look-up can be moved before it."""
     base = gl.inline_asm_elementwise(
-        "{ .shared .align 128 .b8 tokendyno_pairs[32768]; mov.u32 $0, tokendyno_pairs; }",
+        "{ .shared .align 128 .b8 tokendyno_pairs[33792]; mov.u32 $0, tokendyno_pairs; }",
         "=r",
         [],
         dtype=gl.int32,
         is_pure=False,
         pack=1,
     )
-    spread: gl.constexpr = gl.BlockedLayout([1, 1], [2, 16], [W, 1], [1, 0])
+    spread: gl.constexpr = gl.BlockedLayout([1, 1], [1, 32], [W, 1], [1, 0])
     byte = gl.arange(0, 256, gl.SliceLayout(1, spread))[:, None]
-    copy = gl.arange(0, 16, gl.SliceLayout(0, spread))[None, :]
+    copy = gl.arange(0, 32, gl.SliceLayout(0, spread))[None, :]
     first, second = gl.load(code + byte // 16 + 0 * copy), gl.load(code + byte % 16 + 0 * copy)
     gl.inline_asm_elementwise(
-        "st.shared.v2.f32 [$1], {$2, $3}; mov.b32 $0, 0;",
-        "=r,r,f,f",
-        [base + byte * 128 + copy * 8, first, second],
+        "st.shared.b32 [$1], $2; mov.b32 $0, 0;",
+        "=r,r,r",
+        [base + byte * 128 + copy * 4, paired(first * FACTOR, second * FACTOR, kind)],
         dtype=gl.int32,
         is_pure=False,
         pack=1,
     )
-    barrier()
-    return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [base], dtype=gl.int32, is_pure=False, pack=1)
-
-
-@gluon.jit
-def scale_of(absmax, codes, units, offset, line, block, known, DOUBLE: gl.constexpr, OFFSETS: gl.constexpr):
-    """float32 of a block; with DOUBLE decoded, rounded twice as bitsandbytes does: never as one fma."""
-    found = gl.load(absmax + block, mask=known, other=0)
     if DOUBLE:
-        number = gl.load(codes + found.to(gl.int32), mask=known, other=0.0)
-        unit = gl.load(units + block // 256, mask=known, other=0.0)
-        plus = gl.load(offset + (line + 0 * block) * OFFSETS, mask=known, other=0.0)
-        found = gl.inline_asm_elementwise(
-            "{ .reg .f32 t; mul.rn.f32 t, $1, $2; add.rn.f32 $0, t, $3; }",
-            "=f,f,f,f",
-            [number, unit, plus],
-            dtype=gl.float32,
-            is_pure=True,
+        each = gl.arange(0, 256, gl.BlockedLayout([1], [32], [W], [0]))
+        gl.inline_asm_elementwise(
+            "st.shared.f32 [$1 + 32768], $2; mov.b32 $0, 0;",
+            "=r,r,f",
+            [base + each * 4, gl.load(codes + each)],
+            dtype=gl.int32,
+            is_pure=False,
             pack=1,
         )
-    return found
+    barrier()
+    return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [base], dtype=gl.int32, is_pure=False, pack=1)
 
 
 @gluon.jit
@@ -176,12 +175,25 @@ def paired(one, two, kind: gl.constexpr):
     return low | (two.to(kind).to(gl.int16, bitcast=True).to(gl.int32) << 16)
 
 
-def room(turns: int, warps: int) -> str:
-    """PTX that sets aside shared memory for the sums of so many tiles, 16 numbers of each warp, and gives its address.
+def room(size: int) -> str:
+    """PTX that sets aside bytes of shared memory, for 16 sums of each warp, tile and part, and gives their address.
 
     It is of the kernel's own, and not Triton's, which would have all warps wait for each other at each tile.
     """
-    return f"{{ .shared .align 16 .b8 tokendyno_sums[{64 * turns * warps}]; mov.u32 $0, tokendyno_sums; }}"
+    return f"{{ .shared .align 16 .b8 tokendyno_sums[{size}]; mov.u32 $0, tokendyno_sums; }}"
+
+
+@gluon.jit
+def both(sums):
+    """The sums of both blocks of a row, of which lanes 0 and 1 have one, 2 and 3 the other."""
+    return gl.inline_asm_elementwise(
+        "{ .reg .f32 t; shfl.sync.bfly.b32 t, $1, 2, 31, -1; add.f32 $0, $1, t; }",
+        "=f,f",
+        [sums],
+        dtype=gl.float32,
+        is_pure=False,
+        pack=1,
+    )
 
 
 @gluon.jit
@@ -198,11 +210,17 @@ def leave(at, top, bottom):
 
 
 @gluon.jit
-def collect(sums, turn, row, of_all: gl.constexpr, W: gl.constexpr):
-    """(T,) sums of all warps, of a row of a tile each; after a barrier."""
-    at = (sums + turn * (64 * W) + row * 4)[:, None] + gl.arange(0, W, gl.SliceLayout(0, of_all))[None, :] * 64
-    found = gl.inline_asm_elementwise("ld.shared.f32 $0, [$1];", "=f,r", [at], dtype=gl.float32, is_pure=False, pack=1)
-    return gl.sum(found, 1)
+def collect(sums, tile, row, of_all: gl.constexpr, W: gl.constexpr, PARTS: gl.constexpr):
+    """(T,) sums of all warps and parts, of a row of a tile each, without FACTOR; after a barrier."""
+    result = 0.0
+    for part in gl.static_range(PARTS):
+        at = sums + (tile * PARTS + part) * (64 * W) + row * 4
+        at = at[:, None] + gl.arange(0, W, gl.SliceLayout(0, of_all))[None, :] * 64
+        found = gl.inline_asm_elementwise(
+            "ld.shared.f32 $0, [$1];", "=f,r", [at], dtype=gl.float32, is_pure=False, pack=1
+        )
+        result += gl.sum(found, 1)
+    return result / FACTOR
 
 
 # --- the kernel -----------------------------------------------------------------------------------
@@ -225,31 +243,54 @@ def _rows(
     DOUBLE: gl.constexpr,
     OFFSETS: gl.constexpr,
 ):
-    """Words (W, 8, 4, 4) and scales (W, 8, 4, 1), for each chunk, of eight rows and of the eight that lie `apart`, each
-    of which exists if the row `past` further does."""
-    top, bottom, of_top, of_bottom = (), (), (), ()
-    line = begin + row
-    inside, beside = line < N, line + past < N
-    at = w + line.to(gl.int64) * (K // 8) + place // 8
-    below = at + gl.to_tensor(apart).to(gl.int64) * (K // 8)
-    block = line * (K // 64) + place // 64
-    for c in gl.static_range(CHUNKS):
-        known = place + c * (W * 128) < K
-        there = (at + c * (W * 16))[:, :, :, None] + word
-        top += (gl.load(there, mask=(inside & known)[:, :, :, None], other=0, eviction_policy="evict_first"),)
-        there = (below + c * (W * 16))[:, :, :, None] + word
-        bottom += (gl.load(there, mask=(beside & known)[:, :, :, None], other=0, eviction_policy="evict_first"),)
-        near = block + c * (W * 2)
-        of_top += (scale_of(*scales, line, near, inside & known, DOUBLE, OFFSETS)[:, :, :, None],)
-        near += apart * (K // 64)
-        of_bottom += (scale_of(*scales, line + apart, near, beside & known, DOUBLE, OFFSETS)[:, :, :, None],)
-    return top, bottom, of_top, of_bottom
+    """Of eight rows and of the eight that lie `apart`, each of which exists if the row `past` further does: words
+    (W, 8, 4, 4) of each chunk in turn; scales (W, 8, 4) of those as they are stored; with DOUBLE a factor for each, and
+    offsets (W, 8, 4) of both rows. Nothing here waits for what is loaded here."""
+    words, stored, factors, offsets = (), (), (), ()
+    absmax, units, offset = scales
+    for half in gl.static_range(2):
+        line = begin + half * apart + row
+        inside = begin + half * past + row < N
+        at = w + line.to(gl.int64) * (K // 8) + place // 8
+        for c in gl.static_range(CHUNKS):
+            known = inside & (place + c * (W * 128) < K)
+            there = (at + c * (W * 16))[:, :, :, None] + word
+            words += (gl.load(there, mask=known[:, :, :, None], other=0, eviction_policy="evict_first"),)
+        for c in gl.static_range(CHUNKS):
+            known = inside & (place + c * (W * 128) < K)
+            block = line * (K // 64) + place // 64 + c * (W * 2)
+            stored += (gl.load(absmax + block, mask=known, other=0),)
+            if DOUBLE:
+                factors += (gl.load(units + block // 256, mask=known, other=0.0),)
+        if DOUBLE:
+            offsets += (gl.load(offset + (line + 0 * place) * OFFSETS, mask=inside & (place < K), other=0.0),)
+    return words, stored, factors, offsets
+
+
+@gluon.jit
+def _scales(stored, factors, offsets, tables, CHUNKS: gl.constexpr, DOUBLE: gl.constexpr):
+    """float32 (W, 8, 4, 1) of the blocks whose scales `_rows` gives, decoded with DOUBLE."""
+    scales = ()
+    for i in gl.static_range(2 * CHUNKS):
+        scale = stored[i]
+        if DOUBLE:
+            number = gl.inline_asm_elementwise(
+                "ld.shared.f32 $0, [$1 + 32768];",
+                "=f,r",
+                [tables + scale.to(gl.int32) * 4],
+                dtype=gl.float32,
+                is_pure=True,
+                pack=1,
+            )
+            scale = number * factors[i] + offsets[i // CHUNKS]
+        scales += (scale[:, :, :, None],)
+    return scales
 
 
 @gluon.jit
 def _chunk(
     held,
-    c: gl.constexpr,
+    c,
     K: gl.constexpr,
     W: gl.constexpr,
     SHARED: gl.constexpr,
@@ -299,6 +340,7 @@ def tokendyno_nibble_product(
     ASM: gl.constexpr,
     SUMS: gl.constexpr,
     TURNS: gl.constexpr,
+    PARTS: gl.constexpr,
     CHUNKS: gl.constexpr,
     ROOM: gl.constexpr,
     KEPT: gl.constexpr,
@@ -308,10 +350,11 @@ def tokendyno_nibble_product(
     """As `products.tokendyno_block_product`, by programs that take one tile after another: 16 rows, or GATED 8 of gate
     and the 8 of up that belong to them.
 
-    TURNS    tiles that a program has room for the sums of (SUMS); a power of two, at least as many as it takes
+    TURNS    at least as many tiles as a program takes, a power of two; SUMS: room for their sums
     DOUBLE   scales are bytes; OFFSETS: 1 if each row has an offset, else 0
-    CHUNKS   of 128 columns, that each warp has; ROOM: of shared memory for a normalized vector, at least as many
-    KEPT     the vector stays in registers, else it is read anew for each tile
+    PARTS    of the columns of a tile, which a program takes one after another
+    CHUNKS   of 128 columns, that each warp has of a part; ROOM: of shared memory for a normalized vector
+    KEPT     the vector stays in registers (PARTS is 1), else it is read anew for each tile
     AHEAD    the next tile is asked for before one is multiplied, else after it
     """
     W: gl.constexpr = num_warps
@@ -328,17 +371,19 @@ def tokendyno_nibble_product(
     lane = gl.arange(0, 4, gl.SliceLayout(0, gl.SliceLayout(1, of_lanes)))[None, :][:, None, :]
     word = gl.arange(0, 4, gl.SliceLayout(0, gl.SliceLayout(1, gl.SliceLayout(2, tile))))[None, None, None, :]
     place = warp * 128 + lane * 32  # first column
+    own = gl.where((row < 4) == (lane < 2), -1, 0)[:, :, :, None]
     EACH: gl.constexpr = 8 if FUSED.GATED else 16
     first = gl.program_id(0)
     step = gl.num_programs(0)
-    turns = (gl.cdiv(N, EACH) - first + step - 1) // step
+    tiles = (gl.cdiv(N, EACH) - first + step - 1) // step
     apart = N if FUSED.GATED else 8
     past = 0 if FUSED.GATED else 8
-    scales = (absmax, codes, units, offset)
-    top, bottom, of_top, of_bottom = _rows(
+    scales = (absmax, units, offset)
+    words, stored, factors, offsets = _rows(
         w, scales, first * EACH, apart, past, N, row, place, word, K, W, CHUNKS, DOUBLE, OFFSETS
     )
-    table = lookup(code, W) + ((row * 4 + lane + 0 * warp) % 16 * 8)[:, :, :, None]
+    tables = lookup(code, codes, kind, W, DOUBLE)
+    table = tables + ((row * 4 + lane + 0 * warp) * 4)[:, :, :, None]
     sums_at = gl.inline_asm_elementwise(SUMS, "=r", [], dtype=gl.int32, is_pure=False, pack=1)
     left = sums_at + warp * 64 + row * 4 + 0 * lane
     each = gl.arange(0, TURNS * EACH, gl.SliceLayout(1, of_all))  # result: of each turn its rows
@@ -351,7 +396,7 @@ def tokendyno_nibble_product(
     if FUSED.NORM:
         learned, plain = (), ()
         norm_pairs = norm.to(gl.pointer_type(gl.int32), bitcast=True)
-        for c in gl.static_range(CHUNKS):
+        for c in gl.static_range(PARTS * CHUNKS):
             here = pair + c * (W * 64)
             learned += (gl.load(norm_pairs + here, mask=here < K // 2, other=0),)
     if FUSED.EARLY:
@@ -359,16 +404,16 @@ def tokendyno_nibble_product(
     if FUSED.RESIDUAL:
         added = gl.load(residual + rows, mask=inside, other=0.0).to(gl.float32)
     if FUSED.NORM:
-        for c in gl.static_range(CHUNKS):  # all of it is asked for before the first is used
+        for c in gl.static_range(PARTS * CHUNKS):  # all of it is asked for before the first is used
             here = pair + c * (W * 64)
             plain += (gl.load(held + here, mask=here < K // 2, other=0),)
         power = gl.zeros([W * 64], gl.float32, flat)
-        for c in gl.static_range(CHUNKS):
+        for c in gl.static_range(PARTS * CHUNKS):
             one, two = floats(plain[c], kind)
             power += one * one + two * two
         shrink = gl.rsqrt(gl.sum(power, 0) / K + eps)
         held = gl.allocate_shared_memory(gl.int32, [ROOM, W, 4, 16], gl.SwizzledSharedLayout(1, 1, 1, [2, 1, 0]))
-        for c in gl.static_range(CHUNKS):
+        for c in gl.static_range(PARTS * CHUNKS):
             one, two = floats(plain[c], kind)
             of_one, of_two = floats(learned[c], kind)
             pairs = paired(one * shrink * (of_one + FUSED.OFFSET), two * shrink * (of_two + FUSED.OFFSET), kind)
@@ -378,51 +423,55 @@ def tokendyno_nibble_product(
         for c in gl.static_range(CHUNKS):
             kept += (_chunk(held, c, K, W, FUSED.NORM, wide, tile),)
     zero = gl.zeros([W, 8, 4, 4], gl.float32, tile)
-    for turn in range(turns):
-        coming = (first + (turn + 1) * step) * EACH
+    for turn in range(tiles * PARTS):
+        base = turn % PARTS * CHUNKS
+        coming = (first + (turn + 1) // PARTS * step) * EACH
+        further = place + (turn + 1) % PARTS * (CHUNKS * W * 128)
         if AHEAD:
-            next_top, next_bottom, next_of_top, next_of_bottom = _rows(
-                w, scales, coming, apart, past, N, row, place, word, K, W, CHUNKS, DOUBLE, OFFSETS
+            next_words, next_stored, next_factors, next_offsets = _rows(
+                w, scales, coming, apart, past, N, row, further, word, K, W, CHUNKS, DOUBLE, OFFSETS
             )
-        sums = (zero, zero, zero, zero)
+        decoded = _scales(stored, factors, offsets, tables, CHUNKS, DOUBLE)
+        sums = zero  # of the last axis: a row, the row 8 below it, nothing, nothing
         for c in gl.static_range(CHUNKS):
-            vector = kept[c] if KEPT else _chunk(held, c, K, W, FUSED.NORM, wide, tile)
+            vector = kept[c] if KEPT else _chunk(held, base + c, K, W, FUSED.NORM, wide, tile)
             sums = gl.inline_asm_elementwise(
                 ASM,
-                "=f,=f,=f,=f,r,r,f,f,r,r,r,r,r,f,f,f,f",
+                "=&f,=&f,=&f,=&f,r,r,r,r,r,r,r,r,f,f,f,f,f,f,f,f,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,f,f,f,f",
                 [
-                    top[c],
-                    bottom[c],
-                    of_top[c],
-                    of_bottom[c],
+                    words[c],
+                    words[CHUNKS + c],
+                    decoded[c],
+                    decoded[CHUNKS + c],
                     table,
                     vector[0],
                     vector[1],
                     vector[2],
                     vector[3],
-                    sums[0],
-                    sums[1],
-                    sums[2],
-                    sums[3],
+                    own,
+                    sums,
                 ],
-                dtype=(gl.float32, gl.float32, gl.float32, gl.float32),
+                dtype=gl.float32,
                 is_pure=True,
-                pack=1,
+                pack=4,
             )
-        leave(left + turn * (64 * W), gl.sum(sums[0], 3), gl.sum(sums[2], 3))
+        above = gl.sum(gl.where(word == 0, sums, 0.0), 3)
+        below = gl.sum(gl.where(word == 1, sums, 0.0), 3)
+        leave(left + turn * (64 * W), both(above), both(below))
         if AHEAD:
-            top, bottom, of_top, of_bottom = next_top, next_bottom, next_of_top, next_of_bottom
+            words, stored, factors, offsets = next_words, next_stored, next_factors, next_offsets
         else:
-            top, bottom, of_top, of_bottom = _rows(
-                w, scales, coming, apart, past, N, row, place, word, K, W, CHUNKS, DOUBLE, OFFSETS
+            words, stored, factors, offsets = _rows(
+                w, scales, coming, apart, past, N, row, further, word, K, W, CHUNKS, DOUBLE, OFFSETS
             )
     barrier()
-    result = collect(sums_at, each // EACH, each % EACH, of_all, W)
+    tile_of = gl.minimum(each // EACH, tiles - 1)
+    result = collect(sums_at, tile_of, each % EACH, of_all, W, PARTS)
     if FUSED.BIAS:
         result += gl.load(bias + rows, mask=inside, other=0.0).to(gl.float32)
     other = result
     if FUSED.GATED:
-        other = collect(sums_at, each // EACH, each % EACH + 8, of_all, W)
+        other = collect(sums_at, tile_of, each % EACH + 8, of_all, W, PARTS)
         if FUSED.BIAS:
             other += gl.load(bias + N + rows, mask=inside, other=0.0).to(gl.float32)
     result = activated(result, other, FUSED)
@@ -447,12 +496,15 @@ def product(
     how = dict(tuned or settings.for_nibbles(rows, columns, around.gated))
     absmax, *tables = parts(around.scale, total * columns // BLOCK)
     warps, tiles = how["num_warps"], triton.cdiv(rows, 8 if around.gated else 16)
-    most = (STATIC_BYTES - TABLE_BYTES) // (64 * warps)  # tiles whose sums a program has room for
+    cut = how.setdefault("PARTS", 1)
+    most = (STATIC_BYTES - TABLES_BYTES) // (64 * warps * cut)  # tiles whose sums a program has room for
     programs = min(max(how.pop("CTAS"), triton.cdiv(tiles, most)), tiles)
-    turns = triton.next_power_of_2(triton.cdiv(tiles, programs))
-    chunks = space = triton.cdiv(columns, 128 * warps)
-    vector_bytes = 0 if around.norm is None else chunks * warps * 256
-    if vector_bytes and vector_bytes + turns * warps * 64 + TABLE_BYTES > STATIC_BYTES - _MARGIN_BYTES:
+    turns = triton.cdiv(tiles, programs)
+    sums_bytes = 64 * warps * cut * turns
+    chunks = triton.cdiv(columns, 128 * warps * cut)
+    space = chunks * cut
+    vector_bytes = 0 if around.norm is None else space * warps * 256
+    if vector_bytes and vector_bytes + sums_bytes + TABLES_BYTES > STATIC_BYTES - _MARGIN_BYTES:
         # past what a kernel is launched with as it is, Triton asks for more only if this part alone is past it
         space = triton.cdiv(STATIC_BYTES + 1, warps * 256)
     flags = around.flags()
@@ -470,8 +522,8 @@ def product(
         DOUBLE=absmax.dtype == torch.uint8,
         OFFSETS=int(tables[3].numel() > ALIGNED // 4),
         ASM=ASSEMBLY[x.dtype],
-        SUMS=room(turns, warps),
-        TURNS=turns,
+        SUMS=room(sums_bytes),
+        TURNS=triton.next_power_of_2(turns),
         CHUNKS=chunks,
         ROOM=space,
         FUSED=flags,

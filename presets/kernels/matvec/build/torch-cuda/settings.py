@@ -215,10 +215,13 @@ def _tiles_on_cores(columns: int, gated: bool) -> Settings:
 
 
 def for_nibbles(rows: int, columns: int, gated: bool) -> Settings:
-    """Of `nibbles`, in the shapes of Llama 3 8B; KEPT, AHEAD: see its kernel."""
-    warps = 16 if columns > 4096 else 8 if columns > 1024 else 4
-    if not can_be_early() or warps != 8:  # with more columns a thread has no registers for both the vector and rows
-        return {"num_warps": warps, "CTAS": 132 if warps == 16 else 264, "KEPT": False, "AHEAD": False}
+    """Of `nibbles`, in the shapes of Llama 3 8B; PARTS, KEPT, AHEAD: see its kernel."""
+    if columns > 4096:  # which a thread has no registers for
+        return {"num_warps": 8, "PARTS": -(-columns // 2048), "CTAS": 264, "KEPT": False, "AHEAD": True}
+    if not can_be_early() or columns <= 1024:
+        return {"num_warps": 8 if columns > 1024 else 4, "CTAS": 264, "KEPT": False, "AHEAD": False}
+    if columns > 2048:
+        return {"num_warps": 16, "CTAS": 132, "KEPT": True, "AHEAD": True, "maxnreg": 128}
     if gated:
         return {"num_warps": 8, "CTAS": 264, "KEPT": True, "AHEAD": True, "maxnreg": 128}
     return {"num_warps": 8 if rows > columns else 16, "CTAS": 132, "KEPT": True, "AHEAD": True}
