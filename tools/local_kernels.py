@@ -1,12 +1,13 @@
-"""Local copies of two Hub kernels, made from the PyPI wheel of vLLM, for machines without the Hub.
+"""Local copies of Hub kernels, made from wheels of PyPI, for machines without the Hub.
 
-    pip download --no-deps vllm==0.33.0
-    python -m tools.local_kernels vllm-0.33.0-*.whl FOLDER
+    pip download --no-deps vllm==0.33.0 liger-kernel==0.8.5
+    python -m tools.local_kernels FOLDER vllm-0.33.0-*.whl liger_kernel-0.8.5-*.whl
     export LOCAL_KERNELS=...                                   # the line that it prints
 
-Makes `kernels-community/gpt-oss-triton-kernels` (MXFP4 for gpt-oss) and `kernels-community/vllm-flash-attn3`
-(FlashAttention 3, for Hopper, with the stable ABI of torch: torch 2.10 or later, CUDA 13). The code of the kernels is
-vLLM's; what is written beside it here is the interface that transformers calls.
+vLLM's wheel gives `kernels-community/gpt-oss-triton-kernels` (MXFP4 for gpt-oss) and
+`kernels-community/vllm-flash-attn3` (FlashAttention 3, for Hopper, with the stable ABI of torch: torch 2.10 or later,
+CUDA 13), Liger's gives `kernels-community/liger-kernels` (RMSNorm). The code of the kernels is theirs; what is written
+beside it here is the interface that transformers calls.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import json
 import zipfile
 from pathlib import Path
 
-MXFP4, FLASH3 = "gpt-oss-triton-kernels", "vllm-flash-attn3"
+MXFP4, FLASH3, LIGER = "gpt-oss-triton-kernels", "vllm-flash-attn3", "liger-kernels"
 _TRITON = "vllm/third_party/triton_kernels/"
 _LIBRARY = "_vllm_fa3_C.abi3.so"
 
@@ -100,11 +101,38 @@ def _forward(q, k, v, starts, max_q, max_k, scale, causal, window, softcap, s_au
 '''
 
 
+LIGER_CODE = '''"""Liger's RMSNorm, as a layer that transformers puts in place of a model's own."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from . import layers  # noqa: E402
+
+__all__ = ["layers"]
+'''
+
+LIGER_LAYERS = '''import torch
+from liger_kernel.ops.rms_norm import LigerRMSNormFunction
+
+
+class LigerRMSNorm(torch.nn.Module):
+    """RMSNorm of (..., H), normalized in float32, whose weight is applied in the dtype of the input."""
+
+    weight: torch.Tensor
+    variance_epsilon: float
+
+    def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        return LigerRMSNormFunction.apply(hidden_states, self.weight, self.variance_epsilon, 0.0, "llama", False, None)
+'''
+
+
 def _metadata(name: str) -> str:
     code = name.replace("-", "_")
     return json.dumps(
         {
-            "id": f"{code}_cuda_vllm",
+            "id": f"{code}_cuda_local",
             "name": name,
             "version": 1,
             "license": "Apache-2.0",
@@ -114,29 +142,41 @@ def _metadata(name: str) -> str:
     )
 
 
-def make(wheel: Path, folder: Path) -> str:
-    """Write both kernels below `folder`. Returns the value of LOCAL_KERNELS."""
-    inside = {name: folder / name / "build" / "torch-cuda" for name in (MXFP4, FLASH3)}
-    for name, code in ((MXFP4, MXFP4_CODE), (FLASH3, FLASH3_CODE.replace("LIBRARY", _LIBRARY))):
-        inside[name].mkdir(parents=True, exist_ok=True)
-        (inside[name] / "metadata.json").write_text(_metadata(name))
-        (inside[name] / "__init__.py").write_text(code)
+def make(wheel: Path, folder: Path) -> dict[str, Path]:
+    """Write the kernels that a wheel has below `folder`. Returns their folders by repository; ValueError for a wheel of
+    another project."""
+    if wheel.name.startswith("vllm-"):
+        codes = {MXFP4: {"__init__.py": MXFP4_CODE}, FLASH3: {"__init__.py": FLASH3_CODE.replace("LIBRARY", _LIBRARY)}}
+        packages = {_TRITON: (MXFP4, "triton_kernels/"), f"vllm/vllm_flash_attn/{_LIBRARY}": (FLASH3, _LIBRARY)}
+    elif wheel.name.startswith("liger_kernel-"):
+        codes = {LIGER: {"__init__.py": LIGER_CODE, "layers.py": LIGER_LAYERS}}
+        packages = {"liger_kernel/": (LIGER, "liger_kernel/")}
+    else:
+        raise ValueError(f"{wheel.name} is neither a wheel of vLLM nor of Liger.")
+    inside = {name: folder / name / "build" / "torch-cuda" for name in codes}
     with zipfile.ZipFile(wheel) as packed:
-        (inside[FLASH3] / _LIBRARY).write_bytes(packed.read(f"vllm/vllm_flash_attn/{_LIBRARY}"))
+        for name, files in codes.items():
+            inside[name].mkdir(parents=True, exist_ok=True)
+            for file, text in (files | {"metadata.json": _metadata(name)}).items():
+                (inside[name] / file).write_text(text)
         for entry in packed.namelist():
-            if entry.startswith(_TRITON) and entry.endswith(".py"):
-                target = inside[MXFP4] / "triton_kernels" / entry.removeprefix(_TRITON)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(packed.read(entry))
-    return ":".join(f"kernels-community/{name}={(folder / name).resolve()}" for name in inside)
+            for prefix, (name, place) in packages.items():
+                if entry.startswith(prefix) and entry.endswith((".py", ".so")):
+                    target = inside[name] / place / entry.removeprefix(prefix)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(packed.read(entry))
+    return {f"kernels-community/{name}": (folder / name).resolve() for name in inside}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("wheel", type=Path, help="the wheel of vLLM")
     parser.add_argument("folder", type=Path, help="where the kernels go")
+    parser.add_argument("wheels", type=Path, nargs="+", help="the wheel of vLLM, of Liger, or both")
     options = parser.parse_args()
-    print(f"export LOCAL_KERNELS={make(options.wheel, options.folder)}")
+    made: dict[str, Path] = {}
+    for wheel in options.wheels:
+        made |= make(wheel, options.folder)
+    print("export LOCAL_KERNELS=" + ":".join(f"{name}={place}" for name, place in made.items()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""FlashAttention 3 from the local folder that `tools/local_kernels.py` makes, held against attention in float64."""
+"""Kernels from the local folders that `tools/local_kernels.py` makes: FlashAttention 3, held against attention in
+float64, and Liger's RMSNorm, against a model's own."""
 
 from typing import Any
 
@@ -11,6 +12,7 @@ pytestmark = pytest.mark.gpu
 HEADS, KV_HEADS, D = 8, 2, 64
 LENGTHS = (1, 37, 200)
 PAGE = 32
+LIGER = "kernels-community/liger-kernels"
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +100,24 @@ def test_pages_are_written_and_read_and_rows_of_padding_write_nothing_of_their_o
         assert near(found[i], exact(q[i], *own))
     changed = sum(int((now != then).any(-1).any(-1).sum()) for now, then in zip((keys, values), before, strict=True))
     assert changed == 2 * len(LENGTHS)
+
+
+def test_ligers_norm_gives_the_logits_of_the_models_own() -> None:
+    import torch
+
+    from tests.gpu.test_kernels import fresh
+    from tests.support.tiny_models import build
+    from tokendyno.backend.plan import Plan
+    from tokendyno.backend.worker.load.loader import apply_patches
+    from tokendyno.backend.worker.prove.observation import Observation
+    from tokendyno.backend.worker.witness import find
+
+    if LIGER not in local_overrides():
+        pytest.skip(f"LOCAL_KERNELS names no folder for {LIGER} (see tools/local_kernels.py)")
+    model, ids = build("llama", device="cuda"), torch.arange(5, 17, device="cuda")[None]
+    with torch.inference_mode():
+        wanted = model(ids).logits
+        apply_patches(model, fresh("hub"))
+        torch.testing.assert_close(model(ids).logits, wanted, rtol=1e-3, atol=1e-4)
+    finding = find("kernels", Observation(model, None, Plan(fresh("hub"))))
+    assert (finding.effective, finding.proof) == ("hub", f"9 x RMSNorm by {LIGER} (LOCAL_KERNELS)")
