@@ -10,7 +10,6 @@ becomes the largest of the format. An attention kernel may read them as they lie
 keys and values of one layer at a time in full precision.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -30,17 +29,15 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
     """A `StaticCache` of such layers for texts of up to `length` tokens.
 
     eight_bits     keys and values are rounded to float8_e4m3fn
-    undo           how many decode steps `rollback` can undo at most
     full, sliding  the slots shared by the layers of that kind, None where there are none
     additive       dtype of masks that attention adds to its scores; None: it takes boolean ones
     counters       (3,) int64 on the device, incremented after each step: the current slot of full and of sliding, and
                    `step`
     """
 
-    def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False, undo: int = 0) -> None:
+    def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False) -> None:
         super().__init__(config=config, max_cache_len=max_cache_len)
-        self.length, self.eight_bits, self.undo = max_cache_len, eight_bits, undo
-        self._overwritten: list[Overwritten] = []
+        self.length, self.eight_bits = max_cache_len, eight_bits
         self.additive: Any = None
         self.counters: Any = None
         self.sizes: Any = None
@@ -56,23 +53,19 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
             return layer  # its states take no slots, and transformers updates them in place
         if self.eight_bits and kind is not StaticLayer:
             raise InputError("Only layers with full attention and nothing else are kept in 8 bits. Use cache=static.")
-        if kind in (StaticLayer, LinearAttentionAndStaticFullAttentionLayer):
-            self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
-            if kind is StaticLayer:
-                return (StaticFp8SlotLayer if self.eight_bits else StaticSlotLayer)(self.full)
-            return HybridSlotLayer(self.full, layer.number_of_states)
-        if kind not in (StaticSlidingWindowLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):
+        if kind not in SLOT_LAYERS:
             raise InputError(
                 f"The custom decode loop does not support cache layers of class {kind.__name__}. Use loop=generate."
             )
-        self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
-        if self.sliding.size != layer.max_cache_len:
+        if issubclass(kind, StaticSlidingWindowLayer):
+            slots = self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
+        else:
+            slots = self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
+        if slots.size != layer.max_cache_len:
             raise InputError(
                 "The custom decode loop supports one sliding-window size; this model has two. Use loop=generate."
             )
-        if kind is StaticSlidingWindowLayer:
-            return RingSlotLayer(self.sliding)
-        return HybridRingSlotLayer(self.sliding, layer.number_of_states)
+        return (StaticFp8SlotLayer if self.eight_bits else SLOT_LAYERS[kind])(layer, slots)
 
     @property
     def slots(self) -> "list[LayerSlots]":
@@ -101,8 +94,6 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
         for slots in self.slots:
             slots.begin(mask)
             slots.decoding = True
-        if self.undo and not self._overwritten:
-            self._overwritten = list(self._may_be_overwritten())
 
     def replayed(self, tokens: int) -> None:
         """After a captured pass read a prompt of so many tokens: set what the model's own code sets on the host."""
@@ -120,32 +111,6 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
     def advance(self) -> None:
         """After a decode step."""
         self.counters.add_(1).remainder_(self.sizes)
-
-    def keep(self) -> None:
-        """Before a decode step: save what it may overwrite, if it may be undone."""
-        for overwritten in self._overwritten:
-            overwritten.keep(self.step)
-
-    def _may_be_overwritten(self) -> "Iterator[Overwritten]":
-        """What a decode step may overwrite, other than slots that were not filled."""
-        for slots in self.slots:
-            yield Overwritten(self.undo, slots.filled, slots, 1, ahead=1)  # the end of a step counts the next one
-        for layer in self.layers:
-            if isinstance(layer, StaticSlidingWindowLayer):
-                yield from (Overwritten(self.undo, tensor, layer.slots, 2) for tensor in (layer.keys, layer.values))
-            for states in (getattr(layer, "conv_states", {}), getattr(layer, "recurrent_states", {})):
-                yield from (Overwritten(self.undo, state) for state in states.values() if state is not None)
-
-    def rollback(self, steps: int) -> None:
-        """Undo decode steps as if they had never been taken. ValueError for more than were taken, or than `undo`."""
-        if not 0 <= steps <= min(self.undo, int(self.step)):
-            raise ValueError(f"{steps} steps cannot be undone: {int(self.step)} were taken, and {self.undo} are kept.")
-        for _ in range(steps):
-            self.counters.sub_(1).remainder_(self.sizes)
-            for overwritten in self._overwritten:
-                overwritten.restore(self.step)
-        for slots in self.slots:
-            slots.add()
 
 
 class LayerSlots:
@@ -190,10 +155,6 @@ class LayerSlots:
         if self.added is None and (dtype := self._cache.additive) is not None:
             self.added = torch.empty(mask.shape[0], 1, 1, self.size, dtype=dtype, device=mask.device)
             torch._dynamo.mark_static_address(self.added)
-        self.add()
-
-    def add(self) -> None:
-        """Set `added` from `filled`."""
         if self.added is not None:
             self.added.zero_().masked_fill_(~self.filled[:, None, None], torch.finfo(self.added.dtype).min)
 
@@ -218,8 +179,12 @@ class SlotLayer:
 
     keys: Any
     values: Any
-    slots: LayerSlots
     empty = True
+
+    def __init__(self, layer: Any, slots: LayerSlots) -> None:
+        """In place of `layer`, one of transformers' without tensors yet."""
+        vars(self).update(vars(layer))
+        self.slots = slots
 
     def get_seq_length(self) -> Any:
         """Tokens of the prompt and of decode steps so far, from which models with learned positions count on."""
@@ -247,34 +212,26 @@ class SlotLayer:
 class StaticSlotLayer(SlotLayer, StaticLayer):  # type: ignore[misc]
     """Full attention: tokens in order, one per slot."""
 
-    def __init__(self, slots: LayerSlots) -> None:
-        super().__init__(max_cache_len=slots.size)
-        self.slots = slots
-
 
 class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
     """A sliding window as a ring buffer."""
-
-    def __init__(self, slots: LayerSlots) -> None:
-        super().__init__(max_cache_len=slots.size, sliding_window=slots.size)
-        self.slots = slots
 
 
 class HybridSlotLayer(SlotLayer, LinearAttentionAndStaticFullAttentionLayer):  # type: ignore[misc]
     """Full attention beside states of linear attention or of convolutions."""
 
-    def __init__(self, slots: LayerSlots, states: int) -> None:
-        LinearAttentionAndStaticFullAttentionLayer.__init__(self, slots.size, states)
-        self.slots = slots
-
 
 class HybridRingSlotLayer(SlotLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):  # type: ignore[misc]
     """A sliding window beside such states."""
 
-    def __init__(self, slots: LayerSlots, states: int) -> None:
-        LinearAttentionAndStaticSlidingWindowAttentionLayer.__init__(self, slots.size, slots.size, states)
-        self.slots = slots
 
+SLOT_LAYERS = {
+    StaticLayer: StaticSlotLayer,
+    StaticSlidingWindowLayer: RingSlotLayer,
+    LinearAttentionAndStaticFullAttentionLayer: HybridSlotLayer,
+    LinearAttentionAndStaticSlidingWindowAttentionLayer: HybridRingSlotLayer,
+}
+"""By the class of transformers' layer."""
 
 FP8_LARGEST, FP8_LEAST = 448.0, 1e-12
 """The largest number of float8_e4m3fn, and the least that is taken for the largest number of a head."""
@@ -317,31 +274,3 @@ class StaticFp8SlotLayer(StaticSlotLayer):
             scales.index_copy_(2, slots, new_scales)
         keys, values = (codes.float().mul_(scales[..., None]).to(self.dtype) for codes, scales in stored)
         return keys, values
-
-
-class Overwritten:
-    """The contents of a tensor before each of the last `steps` decode steps overwrote them: along `dim`, in the current
-    slot of `slots` or so many slots `ahead`. Without slots: all of the tensor, which takes `steps` times its memory."""
-
-    def __init__(self, steps: int, tensor: Any, slots: LayerSlots | None = None, dim: int = 0, ahead: int = 0) -> None:
-        self._tensor, self._slots, self._dim, self._ahead = tensor, slots, dim, ahead
-        contents = self._contents()
-        self._saved = contents.new_empty((steps, *contents.shape))
-
-    def _slot(self, slots: LayerSlots) -> Any:
-        return (slots.current + self._ahead) % slots.size
-
-    def _contents(self) -> Any:
-        return self._tensor if self._slots is None else self._tensor.index_select(self._dim, self._slot(self._slots))
-
-    def keep(self, step: Any) -> None:
-        """Save the contents before that step, (1,) int64."""
-        self._saved.index_copy_(0, step % len(self._saved), self._contents()[None])
-
-    def restore(self, step: Any) -> None:
-        """Put back the contents of before that step, to which the counters have returned."""
-        saved = self._saved.index_select(0, step % len(self._saved))[0]
-        if self._slots is None:
-            self._tensor.copy_(saved)
-        else:
-            self._tensor.index_copy_(self._dim, self._slot(self._slots), saved)
