@@ -25,6 +25,13 @@ from transformers.cache_utils import (
 from tokendyno.backend.errors import InputError
 
 
+def fixed_zeros(device: Any, *shape: int, dtype: torch.dtype = torch.long) -> Any:
+    """Zeros that never move: compiled and captured graphs may hold their address."""
+    tensor = torch.zeros(*shape, dtype=dtype, device=device)
+    torch._dynamo.mark_static_address(tensor)
+    return tensor
+
+
 class StaticSlotCache(StaticCache):  # type: ignore[misc]
     """A `StaticCache` of such layers for texts of up to `length` tokens.
 
@@ -86,10 +93,8 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
         """The prompt, with `mask` (B, P), is in the cache: the next update is a decode step."""
         if self.counters is None:
             sizes = [slots.size if slots is not None else 1 for slots in (self.full, self.sliding)]
-            self.counters = torch.zeros(3, dtype=torch.long, device=mask.device)
-            self.sizes = torch.tensor([*sizes, 1 << 62], device=mask.device)
-            for tensor in (self.counters, self.sizes):
-                torch._dynamo.mark_static_address(tensor)
+            self.counters, self.sizes = fixed_zeros(mask.device, 3), fixed_zeros(mask.device, 3)
+            self.sizes.copy_(torch.tensor([*sizes, 1 << 62]))
         self.counters.zero_()
         for slots in self.slots:
             slots.begin(mask)
@@ -144,17 +149,14 @@ class LayerSlots:
         """Start after a prompt with `mask` (B, P), 0 at padding. The slots hold its last `size` tokens in order."""
         tokens = mask.shape[1]
         if self.filled is None:
-            self.filled = torch.zeros(mask.shape[0], self.size, dtype=torch.bool, device=mask.device)
-            self.turns = torch.zeros(1024, dtype=torch.int32, device=mask.device)
-            for tensor in (self.filled, self.turns):
-                torch._dynamo.mark_static_address(tensor)
+            self.filled = fixed_zeros(mask.device, mask.shape[0], self.size, dtype=torch.bool)
+            self.turns = fixed_zeros(mask.device, 1024, dtype=torch.int32)
         self.current.fill_(tokens if tokens < self.size else 0)
         self.filled.zero_()
         last = mask[:, -self.size :].bool()
         self.filled[:, : last.shape[1]] = last
         if self.added is None and (dtype := self._cache.additive) is not None:
-            self.added = torch.empty(mask.shape[0], 1, 1, self.size, dtype=dtype, device=mask.device)
-            torch._dynamo.mark_static_address(self.added)
+            self.added = fixed_zeros(mask.device, mask.shape[0], 1, 1, self.size, dtype=dtype)
         if self.added is not None:
             self.added.zero_().masked_fill_(~self.filled[:, None, None], torch.finfo(self.added.dtype).min)
 
@@ -253,10 +255,8 @@ class StaticFp8SlotLayer(StaticSlotLayer):
         super().lazy_initialization(*(s[..., :1, :].to(torch.float8_e4m3fn) for s in (key_states, value_states)))
         self.dtype = key_states.dtype
         self.key_scales, self.value_scales = (
-            torch.zeros(codes.shape[:3], dtype=torch.float32, device=self.device) for codes in (self.keys, self.values)
+            fixed_zeros(self.device, *codes.shape[:3], dtype=torch.float32) for codes in (self.keys, self.values)
         )
-        for scales in (self.key_scales, self.value_scales):
-            torch._dynamo.mark_static_address(scales)
 
     def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         if not self.is_initialized:
