@@ -40,7 +40,7 @@ POLL = datetime.timedelta(seconds=0.2)
 FOREVER = datetime.timedelta(days=365)
 
 
-class Member:
+class Member(Group):
     """One of `size` ranks. `folder`: where the launcher made the answers, and reads why a rank failed alone; None for
     ranks that a user's torchrun has started."""
 

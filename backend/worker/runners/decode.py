@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import torch
@@ -26,31 +26,8 @@ from tokendyno.backend.worker.prove.counters import PassCounter, expected_accept
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
-from tokendyno.backend.worker.runners.token_loops import Caches
+from tokendyno.backend.worker.runners.token_loops import Caches, TokenLoop
 from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
-
-
-class TokenLoop(Protocol):
-    """Chooses tokens one after the other: `token_loops.GenerateCall`, `token_loops.OwnLoop`.
-
-    build_cache  makes its static cache of config, length and whether it is in 8 bits; None: as the plan's kind says
-    keeps_step   it keeps one step, compiled or captured for a shape and a way of sampling
-    own_steps    that were made by such a step
-    """
-
-    build_cache: Any
-    keeps_step: bool
-    own_steps: int
-
-    def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
-        """The new tokens of a task; `meter` is told each of them. Returns ids (B, P + generated).
-        own_pass: the prompt may be read by a pass that is made for its length"""
-
-    def meter(self, cache: Any, sliding: list[bool], rows: int, sampler: Sampler, prompt_tokens: int) -> Meter:
-        """The clock of one generation."""
-
-    def prompt_positions(self, cache: Any, generated: int) -> int:
-        """How many positions of the prompt the model has seen, padding included, by what it left in the cache."""
 
 
 class Decoding:

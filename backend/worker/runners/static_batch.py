@@ -20,8 +20,9 @@ from tokendyno.backend.worker.measure.meter import CudaClock, HostClock
 from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow
 from tokendyno.backend.worker.prompt import Prompt, TokenizedRequest
 from tokendyno.backend.worker.runners.batch import Requests, most_of
-from tokendyno.backend.worker.runners.decode import Decoding, TokenLoop
+from tokendyno.backend.worker.runners.decode import Decoding
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
+from tokendyno.backend.worker.runners.token_loops import TokenLoop
 
 
 class StaticBatches:

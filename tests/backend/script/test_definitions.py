@@ -35,6 +35,7 @@ ALLOWED = {
     "kernels",
     "collections",
     "dataclasses",
+    "functools",
     "gc",
     "logging",
     "math",
