@@ -97,26 +97,25 @@ class DraftCounter:
         return Drafts(lookups=self.lookups, steps=steps, draft_tokens=self.draft_tokens, accepted_tokens=tokens - steps)
 
 
-def expected_drafts(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:
-    """How many draft tokens lookups in the beginnings of a text should propose, by the rule of transformers: up to
-    `most` tokens that followed the first earlier occurrence of the newest two tokens, else of the newest one.
+def expected_drafts(
+    ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]
+) -> tuple[int, int]:
+    """(how many draft tokens lookups in the beginnings of a text should propose, how many of them the greedy text
+    accepts: up to the first that differs, each step's own token apart). By the rule of transformers: up to `most`
+    tokens that followed the first earlier occurrence of the newest two tokens, else of the newest one.
 
     ids      of the whole text
     lengths  of the beginnings that were looked in
     end      how long the text may become
     eos      ids that end a text: neither they nor what follows is proposed
     """
-    return sum(len(_drafts(ids[:length], most, end, eos)) for length in lengths if length + 1 != end)
-
-
-def expected_accepted(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:
-    """How many of those drafts the greedy text accepts: up to the first that differs, each step's own token apart."""
-    due = 0
+    proposed = accepted = 0
     for length in (length for length in lengths if length + 1 != end):
-        drafts, continuation = _drafts(ids[:length], most, end, eos), ids[length:-1]
-        accepted = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(drafts, continuation, strict=False))
-        due += sum(1 for _ in accepted)
-    return due
+        drafts = _drafts(ids[:length], most, end, eos)
+        proposed += len(drafts)
+        pairs = zip(drafts, ids[length:-1], strict=False)
+        accepted += sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return proposed, accepted
 
 
 def _drafts(text: Sequence[int], most: int, end: int, eos: Collection[int]) -> Sequence[int]:

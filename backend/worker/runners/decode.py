@@ -22,7 +22,7 @@ from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
 from tokendyno.backend.worker.measure.scores import Scores
 from tokendyno.backend.worker.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
-from tokendyno.backend.worker.prove.counters import PassCounter, expected_accepted, expected_drafts
+from tokendyno.backend.worker.prove.counters import PassCounter, expected_drafts
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
@@ -190,16 +190,10 @@ class Decoding:
         if not job.prove or not lengths or job.temperature:  # filters of sampling keep drafts out
             return counted
         prompt = run.task.prompt.ids[0].tolist()
-        text = (
-            [*prompt, *ids],
-            lengths,
-            job.plan.generate.prompt_lookup,
-            len(prompt) + job.max_new_tokens,
-            () if job.ignore_eos else self._model.eos,
-        )
-        return msgspec.structs.replace(
-            counted, due_drafts=expected_drafts(*text), due_accepted=expected_accepted(*text)
-        )
+        most, end = job.plan.generate.prompt_lookup, len(prompt) + job.max_new_tokens
+        eos = () if job.ignore_eos else self._model.eos
+        due, accepted = expected_drafts([*prompt, *ids], lengths, most, end, eos)
+        return msgspec.structs.replace(counted, due_drafts=due, due_accepted=accepted)
 
     def tokens(self, run: Measured) -> Finding:
         """Checks the first text of a batch, and the first that differs from it."""
