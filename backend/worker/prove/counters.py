@@ -57,9 +57,6 @@ class PassCounter:
         )
 
 
-# --- drafts ---------------------------------------------------------------------------------------
-
-
 _LONGEST = 2
 """Tokens of the n-gram that is looked for at most: the default of `generate`."""
 

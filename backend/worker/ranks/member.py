@@ -83,8 +83,6 @@ class Member(Group):
             os._exit(1)  # the launcher reads why
         return msgspec.structs.replace(failed, error=self._failed_alone() or failed.error, fatal=True)
 
-    # --- commands ---------------------------------------------------------------------------------
-
     def pass_on(self, number: int, command: Command) -> None:
         self._store.set(f"command/{number}", encode(command))
 
@@ -96,8 +94,6 @@ class Member(Group):
             self._waiting.wait([key], FOREVER)
             yield on_this_machine(decode_command(self._waiting.get(key)), self._share)
             number += 1
-
-    # --- waiting ----------------------------------------------------------------------------------
 
     def _wait(self, keys: list[str], seconds: float, give_up: Callable[[], bool] = lambda: False) -> bool:
         until_s = time.monotonic() + seconds

@@ -73,8 +73,6 @@ class ContinuousBatches(Batches):
             self._drive(manager, watch, requests, log, True)
         return len(log.rows)
 
-    # --- the manager ------------------------------------------------------------------------------
-
     @contextmanager
     def _open(self, job: Generate, log: StepLog) -> Iterator[tuple[Any, PagedWatch]]:
         """A manager with its cache and first graphs, watched from before they are captured."""

@@ -217,8 +217,6 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
         """Whether to stop after the step told last."""
         return bool(self._stop()) or all(left <= 0 for left in self._tokens_left)
 
-    # --- the log --------------------------------------------------------------------------------------
-
     def _note(self, made: list[int], now_s: float) -> None:
         """A step that gave these tokens, one a row, has ended."""
         parts, ends = [], []

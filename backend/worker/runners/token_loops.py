@@ -88,9 +88,6 @@ def cached_tokens(cache: Any) -> int:
     return max((int(layer.get_seq_length()) for layer in growing), default=0)
 
 
-# --- generate -------------------------------------------------------------------------------------
-
-
 class GenerateCall:
     """Chooses tokens one after the other: here by one call of `generate` for all of them.
 
@@ -170,9 +167,6 @@ class GenerateCall:
         """How many positions of the prompt the model has seen, padding included: those of the cache that were not
         generated. The last token is never cached."""
         return cached_tokens(cache) - max(0, generated - 1)
-
-
-# --- the custom loop ------------------------------------------------------------------------------
 
 
 MOST_LENGTHS = 16

@@ -34,6 +34,7 @@ ALLOWED = {
     "tokenizers",
     "kernels",
     "collections",
+    "copy",
     "dataclasses",
     "functools",
     "gc",
