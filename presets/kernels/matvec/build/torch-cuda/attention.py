@@ -311,7 +311,6 @@ def attend(
     """Write (B, H * D) into `out`, flat, and the new keys and values into the cache: keys, values (B, HKV, L, D).
 
     q_norm, k_norm  of D weights, or of all heads' (Olmo 3); offset is added to them
-
     cos, sin  of D angles, or of D / 2 that both halves of a head share; None: no rotation, and no norms; sinks (H,)
     rotated   as many dimensions of a head, with as many angles, or half as many; 0: all. pairs: neighbours, not halves
     cap     of scores, see `tokendyno_attention`; 0: none
