@@ -196,7 +196,6 @@ class SlotLayer:
         return read + self.slots.steps if self.slots.decoding else read
 
     def reset(self) -> None:
-        """Forget all tokens."""
         super().reset()  # type: ignore[misc]
         self.empty = True
 

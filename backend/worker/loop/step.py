@@ -157,7 +157,6 @@ class Step:
         return sample(logits, self._sampling, self.seed, self.cache.step)
 
     def advance_slots(self) -> None:
-        """Advance to the next slot and position."""
         self.cache.advance()
         self.positions.add_(1)
 

@@ -90,7 +90,6 @@ def grouped_mask(**keywords: Any) -> Any:
 
 
 def register_grouped_attention(name: str = "sdpa-gqa") -> None:
-    """Register it with transformers."""
     AttentionInterface.register(name, grouped_attention)
     AttentionMaskInterface.register(name, grouped_mask)
 

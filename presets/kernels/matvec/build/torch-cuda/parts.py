@@ -19,7 +19,6 @@ def can_be_early() -> bool:
 
 @functools.cache
 def capability() -> tuple[int, int]:
-    """Compute capability of the GPU."""
     return torch.cuda.get_device_capability()
 
 
