@@ -69,15 +69,8 @@ class DraftCounter:
         self.lengths: list[int] = []  # of the texts that were looked in
 
     def __enter__(self) -> "DraftCounter":
-        counting = self._counting(PromptLookupCandidateGenerator.get_candidates)
-        self._patch = mock.patch.object(PromptLookupCandidateGenerator, "get_candidates", counting)
-        self._patch.start()
-        return self
+        original = PromptLookupCandidateGenerator.get_candidates
 
-    def __exit__(self, *exc: object) -> None:
-        self._patch.stop()
-
-    def _counting(self, original: Any) -> Any:
         def get_candidates(generator: Any, input_ids: Any, **kwargs: Any) -> Any:
             candidates = original(generator, input_ids, **kwargs)
             self.lookups += 1
@@ -85,7 +78,12 @@ class DraftCounter:
             self.draft_tokens += candidates[0].shape[1] - input_ids.shape[1]
             return candidates
 
-        return get_candidates
+        self._patch = mock.patch.object(PromptLookupCandidateGenerator, "get_candidates", get_candidates)
+        self._patch.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._patch.stop()
 
     def counts(self, tokens: int, steps: int) -> Drafts:
         """Lookups, draft tokens and accepted tokens of a run that generated so many tokens in so many steps."""
