@@ -10,6 +10,7 @@ becomes the largest of the format. An attention kernel may read them as they lie
 keys and values of one layer at a time in full precision.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -36,15 +37,17 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
     """A `StaticCache` of such layers for texts of up to `length` tokens.
 
     eight_bits     keys and values are rounded to float8_e4m3fn
+    undo           how many decode steps `rollback` can undo at most
     full, sliding  the slots shared by the layers of that kind, None where there are none
     additive       dtype of masks that attention adds to its scores; None: it takes boolean ones
     counters       (3,) int64 on the device, incremented after each step: the current slot of full and of sliding, and
                    `step`
     """
 
-    def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False) -> None:
+    def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False, undo: int = 0) -> None:
         super().__init__(config=config, max_cache_len=max_cache_len)
-        self.length, self.eight_bits = max_cache_len, eight_bits
+        self.length, self.eight_bits, self.undo = max_cache_len, eight_bits, undo
+        self._overwritten: list[Overwritten] = []
         self.additive: Any = None
         self.counters: Any = None
         self.sizes: Any = None
@@ -99,6 +102,8 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
         for slots in self.slots:
             slots.begin(mask)
             slots.decoding = True
+        if self.undo and not self._overwritten:
+            self._overwritten = list(self._may_be_overwritten())
 
     def replayed(self, tokens: int) -> None:
         """After a captured pass read a prompt of so many tokens: set what the model's own code sets on the host."""
@@ -116,6 +121,32 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
     def advance(self) -> None:
         """After a decode step."""
         self.counters.add_(1).remainder_(self.sizes)
+
+    def keep(self) -> None:
+        """Before a decode step: save what it may overwrite, if it may be undone."""
+        for overwritten in self._overwritten:
+            overwritten.keep(self.step)
+
+    def _may_be_overwritten(self) -> "Iterator[Overwritten]":
+        """What a decode step may overwrite, other than slots that were not filled."""
+        for slots in self.slots:
+            yield Overwritten(self.undo, slots.filled, slots, 1, ahead=1)  # the end of a step counts the next one
+        for layer in self.layers:
+            if isinstance(layer, StaticSlidingWindowLayer):
+                yield from (Overwritten(self.undo, tensor, layer.slots, 2) for tensor in (layer.keys, layer.values))
+            for states in (getattr(layer, "conv_states", {}), getattr(layer, "recurrent_states", {})):
+                yield from (Overwritten(self.undo, state) for state in states.values() if state is not None)
+
+    def rollback(self, steps: int) -> None:
+        """Undo decode steps as if they had never been taken. ValueError for more than were taken, or than `undo`."""
+        if not 0 <= steps <= min(self.undo, int(self.step)):
+            raise ValueError(f"{steps} steps cannot be undone: {int(self.step)} were taken, and {self.undo} are kept.")
+        for _ in range(steps):
+            self.counters.sub_(1).remainder_(self.sizes)
+            for overwritten in self._overwritten:
+                overwritten.restore(self.step)
+        for slots in self.slots:
+            slots.add()
 
 
 class LayerSlots:
@@ -157,6 +188,10 @@ class LayerSlots:
         self.filled[:, : last.shape[1]] = last
         if self.added is None and (dtype := self._cache.additive) is not None:
             self.added = fixed_zeros(mask.device, mask.shape[0], 1, 1, self.size, dtype=dtype)
+        self.add()
+
+    def add(self) -> None:
+        """Set `added` from `filled`."""
         if self.added is not None:
             self.added.zero_().masked_fill_(~self.filled[:, None, None], torch.finfo(self.added.dtype).min)
 
@@ -273,3 +308,31 @@ class StaticFp8SlotLayer(StaticSlotLayer):
             scales.index_copy_(2, slots, new_scales)
         keys, values = (codes.float().mul_(scales[..., None]).to(self.dtype) for codes, scales in stored)
         return keys, values
+
+
+class Overwritten:
+    """The contents of a tensor before each of the last `steps` decode steps overwrote them: along `dim`, in the current
+    slot of `slots` or so many slots `ahead`. Without slots: all of the tensor, which takes `steps` times its memory."""
+
+    def __init__(self, steps: int, tensor: Any, slots: LayerSlots | None = None, dim: int = 0, ahead: int = 0) -> None:
+        self._tensor, self._slots, self._dim, self._ahead = tensor, slots, dim, ahead
+        contents = self._contents()
+        self._saved = contents.new_empty((steps, *contents.shape))
+
+    def _slot(self, slots: LayerSlots) -> Any:
+        return (slots.current + self._ahead) % slots.size
+
+    def _contents(self) -> Any:
+        return self._tensor if self._slots is None else self._tensor.index_select(self._dim, self._slot(self._slots))
+
+    def keep(self, step: Any) -> None:
+        """Save the contents before that step, (1,) int64."""
+        self._saved.index_copy_(0, step % len(self._saved), self._contents()[None])
+
+    def restore(self, step: Any) -> None:
+        """Put back the contents of before that step, to which the counters have returned."""
+        saved = self._saved.index_select(0, step % len(self._saved))[0]
+        if self._slots is None:
+            self._tensor.copy_(saved)
+        else:
+            self._tensor.index_copy_(self._dim, self._slot(self._slots), saved)

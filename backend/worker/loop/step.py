@@ -132,6 +132,7 @@ class Step:
 
     def _advance(self) -> None:
         """The part of a step that runs on the device."""
+        self.cache.keep()
         logits = self._model(
             input_ids=self.token,  # (B, 1)
             attention_mask=self._masks(),  # (B, 1, 1, L), one for each kind of layer
