@@ -13,7 +13,7 @@ from types import MappingProxyType
 from tokendyno.backend.engine.executor import Died, ExecutorKind, Inbox, Letter, StartError
 from tokendyno.backend.messages import Command, Event
 from tokendyno.backend.redact import redact
-from tokendyno.backend.worker.channel import Commands, QueueChannel
+from tokendyno.backend.worker.channel import Channel, Commands
 
 log = logging.getLogger("tokendyno")
 
@@ -87,7 +87,7 @@ class InProcessWorker:
         from tokendyno.backend.worker.serve import free_memory, serve
 
         try:
-            serve(self._commands, QueueChannel(self._report), shared_process=True)
+            serve(self._commands, Channel(self._report), shared_process=True)
         finally:
             free_memory()
 

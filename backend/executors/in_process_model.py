@@ -199,12 +199,12 @@ class InProcessModel:
             raise RunFailed(redact(f"{sentence}{logged} {advice}".strip())) from error
 
     def _load(self) -> None:
-        from tokendyno.backend.worker.channel import QueueChannel
+        from tokendyno.backend.worker.channel import Channel
         from tokendyno.backend.worker.serve import Worker, require_usual_settings, restored_settings
 
         require_usual_settings()
         self._undo.push(restored_settings())
-        worker = Worker(QueueChannel(self._report), threading.Event(), shared_process=True)
+        worker = Worker(Channel(self._report), threading.Event(), shared_process=True)
         worker.carry_out(Load(self.checked.plan, self.checked.memory.weights))
         self._worker = worker
         if (traffic := self.created.request.traffic) is not None:

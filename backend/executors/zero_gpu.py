@@ -42,7 +42,7 @@ from tokendyno.backend.messages import (
     encode,
 )
 from tokendyno.backend.redact import redact
-from tokendyno.backend.worker.channel import Commands, QueueChannel
+from tokendyno.backend.worker.channel import Channel, Commands
 
 IDLE_S = 1.0
 """A call that has been asked for nothing for so long ends."""
@@ -96,7 +96,7 @@ def carry_out(pipe: str, expected_s: float) -> Iterator[list[bytes]]:
 
     def work() -> None:
         try:
-            serve(commands, QueueChannel(lambda event: events.put(encode(event))), shared_process=True)
+            serve(commands, Channel(lambda event: events.put(encode(event))), shared_process=True)
         finally:
             events.put(None)
 

@@ -5,7 +5,6 @@ import os
 import queue
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -41,14 +40,12 @@ class Steps:
         self._channel.send(Progress(self._phase, "step", self.seconds, fraction, note, amount))
 
 
-class Channel(ABC):
-    """Takes a worker's events, from any thread, in order. `phase`: the latest phase, for errors."""
+class Channel:
+    """Takes a worker's events, from any thread, in order, by `send`. `phase`: the latest phase, for errors."""
 
-    def __init__(self) -> None:
+    def __init__(self, send: Callable[[Event], object]) -> None:
+        self.send = send
         self.phase: PhaseName = "start"
-
-    @abstractmethod
-    def send(self, event: Event) -> None: ...
 
     @contextmanager
     def phasing(self, phase: PhaseName, note: str = "") -> Iterator[Steps]:
@@ -64,11 +61,11 @@ class PipeChannel(Channel):
     """Writes each event to a file descriptor as one JSON line. `broken` is called when nobody reads any more."""
 
     def __init__(self, fd: int, broken: Callable[[], object]) -> None:
-        super().__init__()
+        super().__init__(self._write)
         self._fd, self._broken = fd, broken
         self._lock = threading.Lock()
 
-    def send(self, event: Event) -> None:
+    def _write(self, event: Event) -> None:
         data = memoryview(encode(event) + b"\n")
         with self._lock:
             try:
@@ -76,17 +73,6 @@ class PipeChannel(Channel):
                     data = data[os.write(self._fd, data) :]
             except OSError:
                 self._broken()
-
-
-class QueueChannel(Channel):
-    """Hands each event to `put` as it is, for a receiver in the same process."""
-
-    def __init__(self, put: Callable[[Event], object]) -> None:
-        super().__init__()
-        self._put = put
-
-    def send(self, event: Event) -> None:
-        self._put(event)
 
 
 Work = Load | Generate | Prove | Probe | Score

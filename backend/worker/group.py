@@ -6,47 +6,33 @@ where all of this is free.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from tokendyno.backend.messages import Failed
 
 
-class Group(Protocol):
-    """One member's view.
+class Group:
+    """What one member sees; as it stands here, a process that shares its model with no other.
 
     rank  of this process; rank 0 alone talks to the engine
     size  how many there are
     """
 
-    rank: int
-    size: int
-
-    def agree(self, answer: bool) -> bool:
-        """Rank 0's answer, on every rank. All of them must ask the same questions in the same order."""
-
-    def exchange(self, own: bytes) -> Sequence[bytes]:
-        """What every rank gave, by rank. Returns once all have; raises where one of them fails instead."""
-
-    def settle(self, failed: Failed) -> Failed:
-        """This rank's command failed: what the engine is to be told. Ends a process whose group is lost."""
-
-
-class Alone:
-    """A process that shares its model with no other."""
-
     rank, size = 0, 1
 
     def agree(self, answer: bool) -> bool:
+        """Rank 0's answer, on every rank. All of them must ask the same questions in the same order."""
         return answer
 
     def exchange(self, own: bytes) -> Sequence[bytes]:
+        """What every rank gave, by rank. Returns once all have; raises where one of them fails instead."""
         return [own]
 
     def settle(self, failed: Failed) -> Failed:
+        """This rank's command failed: what the engine is to be told. Ends a process whose group is lost."""
         return failed
 
 
-_own: Group = Alone()
+_own = Group()
 
 
 def join(group: Group) -> None:

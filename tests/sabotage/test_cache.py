@@ -77,7 +77,7 @@ def windowed() -> dict[str, Patch]:
 
 def in_full_precision() -> dict[str, Patch]:
     def wide(layer: Any) -> Any:
-        return StaticSlotLayer(layer.slots)
+        return StaticSlotLayer(StaticLayer(layer.slots.size), layer.slots)
 
     return {f"{share} in full precision": swapped(share, StaticFp8SlotLayer, wide, "_build") for share in SHARES}
 

@@ -11,12 +11,12 @@ class LocalWorker:
     """One loaded model. `act` is called with each event; `runner` carried out the latest run."""
 
     def __init__(self, plan: LoadPlan) -> None:
-        from tokendyno.backend.worker.channel import QueueChannel
+        from tokendyno.backend.worker.channel import Channel
         from tokendyno.backend.worker.load.loader import load
 
         self.events: list[Event] = []
         self.act: Callable[[Event], object] = lambda event: None
-        self.channel = QueueChannel(self._take)
+        self.channel = Channel(self._take)
         self.model = load(plan, self.channel)
         self.runner: Any = None
 

@@ -153,12 +153,12 @@ def line_of(row: Row, bandwidth: float | None) -> str:
 
 def measure(row: Row, work: Workload) -> Row:
     """Load, warm up, run `work.repeats` times. `error` says why an arm was refused or failed."""
-    from tokendyno.backend.worker.channel import QueueChannel
+    from tokendyno.backend.worker.channel import Channel
     from tokendyno.backend.worker.load.loader import LoadedModel, load
     from tokendyno.backend.worker.runners.course import Course, course_for
 
     events: list[Event] = []
-    channel = QueueChannel(events.append)
+    channel = Channel(events.append)
     checked = check(parse_arm(row.model, row.arm), resolve(row.model), hardware.detect(), work)
     if checked.blocked:
         row.error = checked.blocked[0].reason

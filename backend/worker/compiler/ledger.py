@@ -123,9 +123,6 @@ class Generated:
         return graphs
 
 
-# --- compilation ----------------------------------------------------------------------------------
-
-
 class Compiling:
     """torch.compile for one loaded model. Totals of the ledger go into `counts`, for the axes.
 

@@ -90,8 +90,6 @@ def byte_tokenizer(vocab_size: int) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|end|>")
 
 
-# --- words ---------------------------------------------------------------------------------------
-
 _LIST = """
 again along april area atlas bank basin bean bed bench bloom bold book bowl brave broom bud camel cap chain chest city
 clear cloud coin comet corn crane crown daisy day dew dog dream dry eager earth edge elder every fast fern field fire
@@ -404,9 +402,6 @@ def random_mxfp4_experts(model: Any, device: str) -> dict[str, RandomBytes]:
             module._parameters[part] = torch.nn.Parameter(weight.new_empty(0))
     model.config.quantization_config = {"quant_method": "mxfp4", "modules_to_not_convert": NOT_MXFP4}
     return state
-
-
-# --- as files ------------------------------------------------------------------------------------
 
 
 def write(model: str, folder: Path) -> None:

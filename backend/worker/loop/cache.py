@@ -26,6 +26,13 @@ from transformers.cache_utils import (
 from tokendyno.backend.errors import InputError
 
 
+def fixed_zeros(device: Any, *shape: int, dtype: torch.dtype = torch.long) -> Any:
+    """Zeros that never move: compiled and captured graphs may hold their address."""
+    tensor = torch.zeros(*shape, dtype=dtype, device=device)
+    torch._dynamo.mark_static_address(tensor)
+    return tensor
+
+
 class StaticSlotCache(StaticCache):  # type: ignore[misc]
     """A `StaticCache` of such layers for texts of up to `length` tokens.
 
@@ -56,23 +63,19 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
             return layer  # its states take no slots, and transformers updates them in place
         if self.eight_bits and kind is not StaticLayer:
             raise InputError("Only layers with full attention and nothing else are kept in 8 bits. Use cache=static.")
-        if kind in (StaticLayer, LinearAttentionAndStaticFullAttentionLayer):
-            self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
-            if kind is StaticLayer:
-                return (StaticFp8SlotLayer if self.eight_bits else StaticSlotLayer)(self.full)
-            return HybridSlotLayer(self.full, layer.number_of_states)
-        if kind not in (StaticSlidingWindowLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):
+        if kind not in SLOT_LAYERS:
             raise InputError(
                 f"The custom decode loop does not support cache layers of class {kind.__name__}. Use loop=generate."
             )
-        self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
-        if self.sliding.size != layer.max_cache_len:
+        if issubclass(kind, StaticSlidingWindowLayer):
+            slots = self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
+        else:
+            slots = self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
+        if slots.size != layer.max_cache_len:
             raise InputError(
                 "The custom decode loop supports one sliding-window size; this model has two. Use loop=generate."
             )
-        if kind is StaticSlidingWindowLayer:
-            return RingSlotLayer(self.sliding)
-        return HybridRingSlotLayer(self.sliding, layer.number_of_states)
+        return (StaticFp8SlotLayer if self.eight_bits else SLOT_LAYERS[kind])(layer, slots)
 
     @property
     def slots(self) -> "list[LayerSlots]":
@@ -93,10 +96,8 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
         """The prompt, with `mask` (B, P), is in the cache: the next update is a decode step."""
         if self.counters is None:
             sizes = [slots.size if slots is not None else 1 for slots in (self.full, self.sliding)]
-            self.counters = torch.zeros(3, dtype=torch.long, device=mask.device)
-            self.sizes = torch.tensor([*sizes, 1 << 62], device=mask.device)
-            for tensor in (self.counters, self.sizes):
-                torch._dynamo.mark_static_address(tensor)
+            self.counters, self.sizes = fixed_zeros(mask.device, 3), fixed_zeros(mask.device, 3)
+            self.sizes.copy_(torch.tensor([*sizes, 1 << 62]))
         self.counters.zero_()
         for slots in self.slots:
             slots.begin(mask)
@@ -179,17 +180,14 @@ class LayerSlots:
         """Start after a prompt with `mask` (B, P), 0 at padding. The slots hold its last `size` tokens in order."""
         tokens = mask.shape[1]
         if self.filled is None:
-            self.filled = torch.zeros(mask.shape[0], self.size, dtype=torch.bool, device=mask.device)
-            self.turns = torch.zeros(1024, dtype=torch.int32, device=mask.device)
-            for tensor in (self.filled, self.turns):
-                torch._dynamo.mark_static_address(tensor)
+            self.filled = fixed_zeros(mask.device, mask.shape[0], self.size, dtype=torch.bool)
+            self.turns = fixed_zeros(mask.device, 1024, dtype=torch.int32)
         self.current.fill_(tokens if tokens < self.size else 0)
         self.filled.zero_()
         last = mask[:, -self.size :].bool()
         self.filled[:, : last.shape[1]] = last
         if self.added is None and (dtype := self._cache.additive) is not None:
-            self.added = torch.empty(mask.shape[0], 1, 1, self.size, dtype=dtype, device=mask.device)
-            torch._dynamo.mark_static_address(self.added)
+            self.added = fixed_zeros(mask.device, mask.shape[0], 1, 1, self.size, dtype=dtype)
         self.add()
 
     def add(self) -> None:
@@ -218,8 +216,12 @@ class SlotLayer:
 
     keys: Any
     values: Any
-    slots: LayerSlots
     empty = True
+
+    def __init__(self, layer: Any, slots: LayerSlots) -> None:
+        """In place of `layer`, one of transformers' without tensors yet."""
+        vars(self).update(vars(layer))
+        self.slots = slots
 
     def get_seq_length(self) -> Any:
         """Tokens of the prompt and of decode steps so far, from which models with learned positions count on."""
@@ -229,7 +231,6 @@ class SlotLayer:
         return read + self.slots.steps if self.slots.decoding else read
 
     def reset(self) -> None:
-        """Forget all tokens."""
         super().reset()  # type: ignore[misc]
         self.empty = True
 
@@ -247,34 +248,26 @@ class SlotLayer:
 class StaticSlotLayer(SlotLayer, StaticLayer):  # type: ignore[misc]
     """Full attention: tokens in order, one per slot."""
 
-    def __init__(self, slots: LayerSlots) -> None:
-        super().__init__(max_cache_len=slots.size)
-        self.slots = slots
-
 
 class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
     """A sliding window as a ring buffer."""
-
-    def __init__(self, slots: LayerSlots) -> None:
-        super().__init__(max_cache_len=slots.size, sliding_window=slots.size)
-        self.slots = slots
 
 
 class HybridSlotLayer(SlotLayer, LinearAttentionAndStaticFullAttentionLayer):  # type: ignore[misc]
     """Full attention beside states of linear attention or of convolutions."""
 
-    def __init__(self, slots: LayerSlots, states: int) -> None:
-        LinearAttentionAndStaticFullAttentionLayer.__init__(self, slots.size, states)
-        self.slots = slots
-
 
 class HybridRingSlotLayer(SlotLayer, LinearAttentionAndStaticSlidingWindowAttentionLayer):  # type: ignore[misc]
     """A sliding window beside such states."""
 
-    def __init__(self, slots: LayerSlots, states: int) -> None:
-        LinearAttentionAndStaticSlidingWindowAttentionLayer.__init__(self, slots.size, slots.size, states)
-        self.slots = slots
 
+SLOT_LAYERS = {
+    StaticLayer: StaticSlotLayer,
+    StaticSlidingWindowLayer: RingSlotLayer,
+    LinearAttentionAndStaticFullAttentionLayer: HybridSlotLayer,
+    LinearAttentionAndStaticSlidingWindowAttentionLayer: HybridRingSlotLayer,
+}
+"""By the class of transformers' layer."""
 
 FP8_LARGEST, FP8_LEAST = 448.0, 1e-12
 """The largest number of float8_e4m3fn, and the least that is taken for the largest number of a head."""
@@ -296,10 +289,8 @@ class StaticFp8SlotLayer(StaticSlotLayer):
         super().lazy_initialization(*(s[..., :1, :].to(torch.float8_e4m3fn) for s in (key_states, value_states)))
         self.dtype = key_states.dtype
         self.key_scales, self.value_scales = (
-            torch.zeros(codes.shape[:3], dtype=torch.float32, device=self.device) for codes in (self.keys, self.values)
+            fixed_zeros(self.device, *codes.shape[:3], dtype=torch.float32) for codes in (self.keys, self.values)
         )
-        for scales in (self.key_scales, self.value_scales):
-            torch._dynamo.mark_static_address(scales)
 
     def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         if not self.is_initialized:

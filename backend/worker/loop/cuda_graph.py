@@ -1,5 +1,6 @@
 """A decode step captured as one CUDA graph, and its tokens copied to the host without holding up the next step."""
 
+import functools
 import gc
 from collections.abc import Callable
 from typing import Any
@@ -7,15 +8,12 @@ from typing import Any
 import torch
 
 WARMUP_STEPS = 3
-_SIDE = list[Any]()
-"""The stream of `side_stream`, once it exists."""
 
 
+@functools.cache
 def side_stream() -> Any:
     """The one stream for warming up before a capture: cuBLAS allocates a workspace for each stream."""
-    if not _SIDE:
-        _SIDE.append(torch.cuda.Stream())
-    return _SIDE[0]
+    return torch.cuda.Stream()
 
 
 def capture(step: Callable[[], None], rewind: Callable[[], None], pool: Any = None) -> Callable[[], None]:

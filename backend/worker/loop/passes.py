@@ -17,39 +17,32 @@ class CapturedPasses:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        self._graphs: dict[Any, _Pass] = {}
+        self._graphs: dict[Any, tuple[dict[str, Any], Callable[[], None], list[Any]]] = {}
         self._pool: Any = None
 
     def __call__(self, **inputs: Any) -> Any:
         """Copy the inputs to where the graph of their shapes reads them, and replay it."""
         shapes = tuple((name, tensor.shape) for name, tensor in inputs.items())
         if shapes not in self._graphs:
-            if self._pool is None:
-                self._pool = torch.cuda.graph_pool_handle()
-            self._graphs[shapes] = _Pass(self._function, inputs, self._pool)
-        return self._graphs[shapes](inputs)
-
-
-class _Pass:
-    """The graph of one combination of shapes, with its inputs and its result."""
-
-    def __init__(self, function: Callable[..., Any], inputs: dict[str, Any], pool: Any) -> None:
-        self._function = function
-        self._inputs = {name: tensor.clone() for name, tensor in inputs.items()}
-        self._result: Any = None
-        self._replay = capture(self._run, self._forget, pool)
-
-    def __call__(self, inputs: dict[str, Any]) -> Any:
+            self._graphs[shapes] = self._captured(inputs)
+        own_inputs, replay, result = self._graphs[shapes]
         for name, tensor in inputs.items():
-            self._inputs[name].copy_(tensor)
-        self._replay()
-        return self._result
+            own_inputs[name].copy_(tensor)
+        replay()
+        return result[0]
 
-    def _run(self) -> None:
-        self._result = self._function(**self._inputs)
+    def _captured(self, inputs: dict[str, Any]) -> tuple[dict[str, Any], Callable[[], None], list[Any]]:
+        """Inputs of such shapes that never move, the replay of a graph that reads them, and its result, alone in a
+        list."""
+        if self._pool is None:
+            self._pool = torch.cuda.graph_pool_handle()
+        own_inputs = {name: tensor.clone() for name, tensor in inputs.items()}
+        result: list[Any] = []
 
-    def _forget(self) -> None:
-        self._result = None  # of a warm-up pass, outside the pool
+        def run() -> None:
+            result.append(self._function(**own_inputs))
+
+        return own_inputs, capture(run, result.clear, self._pool), result
 
 
 def without_idle_mask(inputs: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations.axes.loop import STEP_NAME, slot_masks
-from tokendyno.backend.worker.loop.cache import StaticSlotCache
+from tokendyno.backend.worker.loop.cache import StaticSlotCache, fixed_zeros
 from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
 from tokendyno.backend.worker.loop.sampling import Sampling, sample
 from tokendyno.backend.worker.vocabulary import scored_ids
@@ -54,19 +54,14 @@ class Step:
         self._model, self.cache, self._sampling, self.pad = model, cache, sampling, pad
         self._config = model.config.get_text_config(decoder=True)
         cache.additive = model.dtype if _additive_mask(self._config) else None
-        self._end, self._chunk = step_end_of(model), chunk
+        self._end, self._chunk = getattr(model, STEP_END, None) or StepEnd(), chunk
         device = model.device
-
-        def zeros(*shape: int, dtype: torch.dtype = torch.long) -> Any:
-            tensor = torch.zeros(*shape, dtype=dtype, device=device)
-            torch._dynamo.mark_static_address(tensor)
-            return tensor
-
-        self.token, self.positions = zeros(batch_size, 1), zeros(batch_size, 1)
-        self.out = zeros(cache.length, batch_size)
-        self.scores = zeros(cache.length, batch_size, dtype=torch.float32)
-        self.done, self.eos, self.seed = zeros(batch_size, dtype=torch.bool), zeros(MAX_EOS), zeros(1)
-        self.turns = zeros(1, dtype=torch.int32)
+        self.token, self.positions = fixed_zeros(device, batch_size, 1), fixed_zeros(device, batch_size, 1)
+        self.out = fixed_zeros(device, cache.length, batch_size)
+        self.scores = fixed_zeros(device, cache.length, batch_size, dtype=torch.float32)
+        self.done = fixed_zeros(device, batch_size, dtype=torch.bool)
+        self.eos, self.seed = fixed_zeros(device, MAX_EOS), fixed_zeros(device, 1)
+        self.turns = fixed_zeros(device, 1, dtype=torch.int32)
         self.given = Given(cache.length, scored_ids(model), model.dtype, device) if given else None
         self.likely = Likely(cache.length, likely, device) if likely else None
         self.advance: Callable[[], None] = self._advance
@@ -163,7 +158,6 @@ class Step:
         return sample(logits, self._sampling, self.seed, self.cache.step)
 
     def advance_slots(self) -> None:
-        """Advance to the next slot and position."""
         self.cache.advance()
         self.positions.add_(1)
 
@@ -201,27 +195,17 @@ class StepEnd(nn.Module):  # type: ignore[misc]
         step.append(logits.argmax(-1), logits)  # no float32 needed: rounding has made its ties already
 
 
-def step_end_of(model: Any) -> StepEnd:
-    """The one that the model holds, possibly with a kernel in it, else a new one."""
-    end: StepEnd | None = getattr(model, STEP_END, None)
-    return StepEnd() if end is None else end
-
-
 class Given:
     """The tokens that the steps of a batch of one take instead of choosing, and the logits that they would have chosen
-    from. Neither tensor ever moves. ids: (L,); logits: (L, V); count: how many tokens there are."""
+    from. ids: (L,); logits: (L, V)."""
 
     def __init__(self, length: int, vocabulary: int, dtype: Any, device: Any) -> None:
-        self.ids = torch.zeros(length, dtype=torch.long, device=device)
-        self.logits = torch.zeros(length, vocabulary, dtype=dtype, device=device)
-        for tensor in (self.ids, self.logits):
-            torch._dynamo.mark_static_address(tensor)
-        self.count = 0
+        self.ids = fixed_zeros(device, length)
+        self.logits = fixed_zeros(device, length, vocabulary, dtype=dtype)
 
     def fill(self, ids: list[int]) -> None:
         """Set the tokens of the next run, at most L."""
-        self.count = len(ids)
-        self.ids[: self.count] = torch.tensor(ids, device=self.ids.device)
+        self.ids[: len(ids)] = torch.tensor(ids, device=self.ids.device)
 
     def choose(self, logits: Any, step: Any) -> Any:
         """The id (1,) of this step; keeps its logits (1, V)."""
@@ -231,14 +215,12 @@ class Given:
 
 class Likely:
     """Log-probabilities (nats) of the token that each step of a batch of one chose, and of the `most` likeliest ones.
-    Neither tensor ever moves. ids: (L, most); nats: (L, 1 + most), the chosen token's first."""
+    ids: (L, most); nats: (L, 1 + most), the chosen token's first."""
 
     def __init__(self, length: int, most: int, device: Any) -> None:
         self.most = most
-        self.ids = torch.zeros(length, most, dtype=torch.long, device=device)
-        self.nats = torch.zeros(length, 1 + most, dtype=torch.float32, device=device)
-        for tensor in (self.ids, self.nats):
-            torch._dynamo.mark_static_address(tensor)
+        self.ids = fixed_zeros(device, length, most)
+        self.nats = fixed_zeros(device, length, 1 + most, dtype=torch.float32)
 
     def keep(self, step: Any, chosen: Any, logits: Any) -> None:
         """Of this step (1,), with its chosen id (1,) and the logits (1, V) that it was chosen from."""

@@ -76,36 +76,20 @@ def _takes_flash(query: Any) -> bool:
     return query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and head <= 256 and head % 8 == 0
 
 
-def grouped_mask(
-    q_length: int,
-    q_offset: Any = 0,
-    kv_offset: int = 0,
-    attention_mask: Any = None,
-    mask_function: Any = causal_mask_function,
-    allow_is_causal_skip: bool = True,
-    **kwargs: Any,
-) -> Any:
+def grouped_mask(**keywords: Any) -> Any:
     """The mask of sdpa. One that is only causal, of a later chunk of a prompt, gets the attribute `KEYS`."""
-    mask = sdpa_mask(
-        q_length=q_length,
-        q_offset=q_offset,
-        kv_offset=kv_offset,
-        attention_mask=attention_mask,
-        mask_function=mask_function,
-        allow_is_causal_skip=allow_is_causal_skip,
-        **kwargs,
-    )
-    causal = mask_function is causal_mask_function and allow_is_causal_skip and kv_offset == 0
-    if mask is None or not causal or q_length == 1 or not mask.is_cuda or is_tracing(mask):
+    mask, length, padding = sdpa_mask(**keywords), keywords["q_length"], keywords.get("attention_mask")
+    causal = keywords.get("mask_function", causal_mask_function) is causal_mask_function
+    causal = causal and keywords.get("allow_is_causal_skip", True) and keywords.get("kv_offset", 0) == 0
+    if mask is None or not causal or length == 1 or not mask.is_cuda or is_tracing(mask):
         return mask
-    keys = int(q_offset) + q_length
-    if keys <= mask.shape[-1] and (attention_mask is None or bool(attention_mask[:, :keys].all())):
+    keys = int(keywords.get("q_offset", 0)) + length
+    if keys <= mask.shape[-1] and (padding is None or bool(padding[:, :keys].all())):
         setattr(mask, KEYS, keys)
     return mask
 
 
 def register_grouped_attention(name: str = "sdpa-gqa") -> None:
-    """Register it with transformers."""
     AttentionInterface.register(name, grouped_attention)
     AttentionMaskInterface.register(name, grouped_mask)
 

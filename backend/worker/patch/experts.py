@@ -59,12 +59,9 @@ def use_triton(model: Any, package: str) -> None:
                 module._parameters[name] = _changed(module._parameters[name], torch.Tensor.float)
         elif hasattr(module, "_is_expert_parallel") and module.is_transposed:
             for name in ("gate_up_proj", "down_proj"):
-                module._parameters[name] = _changed(module._parameters[name], _laid_by_rows)
+                by_rows = _changed(module._parameters[name], lambda w: w.transpose(1, 2).contiguous().transpose(1, 2))
+                module._parameters[name] = by_rows
     model.set_experts_implementation(TRITON)
-
-
-def _laid_by_rows(weight: Any) -> Any:
-    return weight.transpose(1, 2).contiguous().transpose(1, 2)
 
 
 def _changed(weight: Any, change: Callable[[Any], Any]) -> Any:

@@ -78,7 +78,6 @@ def reset(model: Any) -> None:
 
 
 def replaceable_layers(model: Any) -> set[str]:
-    """Names of the layers that a kernel may replace."""
     modules = list(model.modules())
     functions = [f for module in modules for f in getattr(module, "_kernel_funcs", {}).values()]
     return {type(m).kernel_layer_name for m in (*modules, *functions) if hasattr(type(m), "kernel_layer_name")}
@@ -131,7 +130,6 @@ class LayerOfDevice(LocalLayerRepository):  # type: ignore[misc]
         self._backend = "cpu" if device == "cpu" else None
 
     def load(self) -> Any:
-        """The class that replaces the layer."""
         return _get_kernel_layer(self, get_local_kernel(self._repo_path, backend=self._backend))
 
 

@@ -1,6 +1,7 @@
 """bitsandbytes' 4-bit weights, joined by rows and laid out as our kernels read them; and corrections of transformers'
 8-bit cache and of optimum-quanto's unpacking."""
 
+import copy
 from typing import Any
 
 import torch
@@ -48,30 +49,16 @@ def joinable_4bit(parts: list[Any]) -> bool:
 
 def _rows_of_all(parts: list[Any]) -> Any:
     """The `Params4bit` of all parts' rows."""
-    from bitsandbytes.functional import QuantState
     from bitsandbytes.nn import Params4bit
 
     states = [part.weight.quant_state for part in parts]
-    first = states[0]
-    state2, offset = None, None
-    if first.nested:
-        state2 = QuantState(
-            torch.cat([state.state2.absmax for state in states]),
-            code=first.state2.code,
-            blocksize=first.state2.blocksize,
-            dtype=first.state2.dtype,
-        )
-        offset = torch.cat([state.offset.expand(state.shape[0]) for state in states])
-    state = QuantState(
-        torch.cat([state.absmax for state in states]),
-        shape=torch.Size((sum(state.shape[0] for state in states), first.shape[1])),
-        code=first.code,
-        blocksize=first.blocksize,
-        quant_type=first.quant_type,
-        dtype=first.dtype,
-        offset=offset,
-        state2=state2,
-    )
+    state = copy.copy(states[0])
+    state.absmax = torch.cat([one.absmax for one in states])
+    state.shape = torch.Size((sum(one.shape[0] for one in states), state.shape[1]))
+    if state.nested:
+        state.state2 = copy.copy(state.state2)
+        state.state2.absmax = torch.cat([one.state2.absmax for one in states])
+        state.offset = torch.cat([one.offset.expand(one.shape[0]) for one in states])
     return Params4bit(
         torch.cat([part.weight.data for part in parts]),
         requires_grad=False,
@@ -86,19 +73,14 @@ def _rows_of_all(parts: list[Any]) -> Any:
 
 def _with_float32_scales(state: Any) -> Any:
     """The state with dequantized scales: bitsandbytes itself takes only one offset for a weight."""
-    from bitsandbytes.functional import QuantState, dequantize_blockwise
+    from bitsandbytes.functional import dequantize_blockwise
 
     if not state.nested:
         return state
     scales = dequantize_blockwise(state.absmax, state.state2).view(state.shape[0], -1) + state.offset[:, None]
-    return QuantState(
-        scales.view(-1),
-        shape=state.shape,
-        code=state.code,
-        blocksize=state.blocksize,
-        quant_type=state.quant_type,
-        dtype=state.dtype,
-    )
+    plain = copy.copy(state)
+    plain.absmax, plain.offset, plain.state2, plain.nested = scales.view(-1), None, None, False
+    return plain
 
 
 def lay_together(state: Any) -> None:

@@ -144,27 +144,22 @@ def triton_weights(module: Any) -> dict[str, list[Any]]:
 
 def weight_tensors(model: Any) -> Iterator[Any]:
     """Plain tensors of all parameters and buffers with their scales; tensors that share memory come once."""
-    return (tensor for _, tensor in named_weight_tensors(model))
-
-
-def named_weight_tensors(model: Any) -> Iterator[tuple[str, Any]]:
-    """The same, each with the name of the parameter or buffer that it is part of."""
     yielded: set[int] = set()
-    for path, module in model.named_modules():
-        for name, tensor in _own_tensors(module):
+    for module in model.modules():
+        for tensor in _own_tensors(module):
             if tensor.numel() and tensor.data_ptr() not in yielded:
                 yielded.add(tensor.data_ptr())
-                yield f"{path}.{name}" if path else name, tensor
+                yield tensor
 
 
-def _own_tensors(module: Any) -> Iterator[tuple[str, Any]]:
-    """Those of one module, without its children, by their names in it."""
-    for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+def _own_tensors(module: Any) -> Iterator[Any]:
+    """Those of one module, without its children."""
+    for tensor in (*module._parameters.values(), *module._buffers.values()):
         if tensor is not None:
-            yield from ((name, part) for part in (*inner_tensors(tensor), *bnb_scales(tensor)))
-    yield from (("weight", part) for part in bnb_scales(getattr(module, "state", None)))
-    for name, parts in triton_weights(module).items():
-        yield from ((name, local_part(part)) for part in parts)
+            yield from (*inner_tensors(tensor), *bnb_scales(tensor))
+    yield from bnb_scales(getattr(module, "state", None))
+    for parts in triton_weights(module).values():
+        yield from map(local_part, parts)
 
 
 def parameter_count(model: Any) -> int:

@@ -40,7 +40,7 @@ POLL = datetime.timedelta(seconds=0.2)
 FOREVER = datetime.timedelta(days=365)
 
 
-class Member:
+class Member(Group):
     """One of `size` ranks. `folder`: where the launcher made the answers, and reads why a rank failed alone; None for
     ranks that a user's torchrun has started."""
 
@@ -83,8 +83,6 @@ class Member:
             os._exit(1)  # the launcher reads why
         return msgspec.structs.replace(failed, error=self._failed_alone() or failed.error, fatal=True)
 
-    # --- commands ---------------------------------------------------------------------------------
-
     def pass_on(self, number: int, command: Command) -> None:
         self._store.set(f"command/{number}", encode(command))
 
@@ -96,8 +94,6 @@ class Member:
             self._waiting.wait([key], FOREVER)
             yield on_this_machine(decode_command(self._waiting.get(key)), self._share)
             number += 1
-
-    # --- waiting ----------------------------------------------------------------------------------
 
     def _wait(self, keys: list[str], seconds: float, give_up: Callable[[], bool] = lambda: False) -> bool:
         until_s = time.monotonic() + seconds
@@ -246,12 +242,8 @@ _PLACE = re.compile(r"\[/.*?\] ")
 """Where in torch's own source an error was raised."""
 
 
-class NotAllCame(Exception):
-    """The text says which ranks are missing, where they run, and what to do."""
-
-
-def await_all(rank: int, size: int, hello: Hello | None) -> None:
-    """Returns once all ranks have come; NotAllCame names those that have not, or cannot take part."""
+def await_all(rank: int, size: int, hello: Hello | None) -> str:
+    """Returns "" once all ranks have come; else a text that names those that have not, or cannot take part."""
     store, per_machine = connect(), int(os.environ["LOCAL_WORLD_SIZE"])
     store.set(f"here/{rank}", msgspec.json.encode(hello))
     keys = [f"here/{other}" for other in range(size)]
@@ -259,12 +251,13 @@ def await_all(rank: int, size: int, hello: Hello | None) -> None:
         store.wait(keys, datetime.timedelta(seconds=COME_WAIT_S))
     except dist.DistStoreError:
         missing = [other for other, key in enumerate(keys) if not store.check([key])]
-        raise NotAllCame(absent(missing, size // per_machine, size)) from None
+        return absent(missing, size // per_machine, size)
     if hello is not None:
         first, *others = (msgspec.json.decode(store.get(key), type=Hello) for key in keys[::per_machine])
         for machine, other in enumerate(others, start=1):
             if reason := unfit(first, other):
-                raise NotAllCame(f"Rank {machine * per_machine} on machine {machine + 1} cannot take part. {reason}")
+                return f"Rank {machine * per_machine} on machine {machine + 1} cannot take part. {reason}"
+    return ""
 
 
 def unfit(first: Hello, other: Hello) -> str:
@@ -312,10 +305,8 @@ def meet(rank: int, size: int, leave: Callable[[str], None], hello: Hello | None
     (rccl#2022); objects still go through gloo. On CPUs the ranks of a machine share its cores out.
     """
     local_size = int(os.environ["LOCAL_WORLD_SIZE"])
-    try:
-        await_all(rank, size, hello)
-    except NotAllCame as error:
-        leave(str(error))
+    if missing := await_all(rank, size, hello):
+        leave(missing)
     timer = threading.Timer(REACH_WAIT_S, leave, [unreached(size // local_size, f"{REACH_WAIT_S:g} s")])
     timer.daemon = True
     timer.start()

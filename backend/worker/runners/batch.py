@@ -2,41 +2,43 @@
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from tokendyno.backend import counts
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import PREFILL, Generate
 from tokendyno.backend.predict.lengths import cache_places
+from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.steps import StepLog
 from tokendyno.backend.worker.prompt import TokenizedRequest, padding_counts, read_requests
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
-from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session
+from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
 
 LOOK_EVERY_S = 0.02
 """While nothing has arrived: how soon a cancel is noticed."""
 
 
-class Requests:
-    """The requests of a run. InputError names the first that does not fit.
+class Batches:
+    """What both kinds of `Generation` in batches share."""
 
-    all    as the model receives them
-    notes  remarks for the user
-    """
-
-    def __init__(self, session: Session, job: Generate) -> None:
-        assert job.traffic is not None
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self.all = read_requests(session.model, job.traffic.requests, job.most_prompt_tokens)
-        self.notes = [session.model.remark] if session.model.remark else []
 
-    def log(self) -> StepLog:
-        return StepLog([request.arrival_s for request in self.all])
+    def _read(self, job: Generate) -> list[str]:
+        """Read the requests of a run; returns remarks for the user. InputError names the first that does not fit."""
+        assert job.traffic is not None
+        model = self._session.model
+        self._requests = read_requests(model, job.traffic.requests, job.most_prompt_tokens)
+        return [model.remark] if model.remark else []
 
-    def sleep_until(self, log: StepLog, arrival_s: float) -> None:
+    def meter(self, task: Task, cache: Any, sampler: Sampler) -> StepLog:
+        return StepLog([request.arrival_s for request in self._requests])
+
+    def _sleep_until(self, log: StepLog, arrival_s: float) -> None:
         while not self._session.cancelled.is_set() and (left_s := arrival_s - log.now_s()) > 0:
             time.sleep(min(left_s, LOOK_EVERY_S))
 
-    def end_cancelled(self, log: StepLog) -> None:
+    def _end_cancelled(self, log: StepLog) -> None:
         """Those that have not ended when a run is cancelled end with it."""
         for request in log.unfinished if self._session.cancelled.is_set() else ():
             log.end(request, log.now_s(), "cancelled")
@@ -46,7 +48,7 @@ class Requests:
         log: StepLog = run.meter
         prompts = {i for i, row in enumerate(log.rows) if any(part.kind == PREFILL for part in row.parts)}
         requests = counts.Requests(
-            batch_requests=len(self.all),
+            batch_requests=len(self._requests),
             batch_steps=len(log.rows),
             slot_steps=len(log.rows) * run.task.job.batch_size,
             fullest_step=max((len(row.parts) for row in log.rows), default=0),
@@ -61,7 +63,7 @@ class Requests:
     def tokens(self, run: Measured) -> Finding:
         """Checks the first request, and of those that one pass can take the one with the most tokens."""
         job = run.task.job
-        texts = [Text(request.ids, run.meter.ids[request.number]) for request in self.all]
+        texts = [Text(request.ids, run.meter.ids[request.number]) for request in self._requests]
         longest = max((text for text in texts if text.fits), key=lambda text: len(text.generated), default=texts[0])
         checked = [texts[0]] if longest == texts[0] else [texts[0], longest]
         return find_tokens(self._session.model.model, job.plan, job.temperature > 0, checked)

@@ -12,17 +12,15 @@ from transformers import ContinuousBatchingConfig, GenerationConfig
 
 from tokendyno.backend.counts import WarmUp
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Generate, PageGroup, PagesAllocated
 from tokendyno.backend.plan import CACHE_SIZES, BatchPlan
 from tokendyno.backend.predict.pages import pages_needed, pages_of
 from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.measure.finite import watch_pages
-from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.steps import StepLog
 from tokendyno.backend.worker.prompt import Prompt, TokenizedRequest
 from tokendyno.backend.worker.prove.profile import mark_step
-from tokendyno.backend.worker.runners.batch import Requests, most_of
+from tokendyno.backend.worker.runners.batch import Batches, most_of
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
 from tokendyno.backend.worker.runners.paged_watch import PagedWatch
 
@@ -31,7 +29,7 @@ MOST_IDLE_STEPS = 1_000
 """Steps in a row that schedule nothing while requests wait: the scheduler is stuck."""
 
 
-class ContinuousBatches:
+class ContinuousBatches(Batches):
     """A `Generation` that drives the manager's batch processor from this thread: admit what has arrived, prepare a
     step, run it, update.
 
@@ -40,22 +38,18 @@ class ContinuousBatches:
     """
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        super().__init__(session)
         self._manager: Any = None  # of the run under way
         self._watch: PagedWatch | None = None  # of the latest run
 
     def prepare(self, job: Generate) -> Task:
-        self._requests = Requests(self._session, job)
-        requests = self._requests.all
-        ids = torch.tensor([requests[0].ids], device=self._session.model.model.device)
-        prompt = Prompt(ids, torch.ones_like(ids), self._requests.notes)
-        return Task(job, prompt, 0, (job.plan.generate, job.batch_size), most_of(job, requests))
+        notes = self._read(job)
+        ids = torch.tensor([self._requests[0].ids], device=self._session.model.model.device)
+        prompt = Prompt(ids, torch.ones_like(ids), notes)
+        return Task(job, prompt, 0, (job.plan.generate, job.batch_size), most_of(job, self._requests))
 
     def cache(self, task: Task) -> None:
         """None: it is in pages, which come and go with a manager."""
-
-    def meter(self, task: Task, cache: Any, sampler: Sampler) -> StepLog:
-        return self._requests.log()
 
     # --- unmeasured -------------------------------------------------------------------------------
 
@@ -70,16 +64,14 @@ class ContinuousBatches:
 
     def _serve_few(self, task: Task, tokens: int) -> int:
         """Serve a few of the requests for so many tokens each, in the same way; returns the steps."""
-        first = self._requests.all[:WARM_REQUESTS]
+        first = self._requests[:WARM_REQUESTS]
         requests = [request._replace(arrival_s=0.0, max_new_tokens=tokens) for request in first]
-        log = StepLog([0.0 for _ in self._requests.all])
+        log = StepLog([0.0 for _ in self._requests])
         with self._open(task.job, log) as (manager, watch):
             log.start()
             watch.restart(log)
             self._drive(manager, watch, requests, log, True)
         return len(log.rows)
-
-    # --- the manager ------------------------------------------------------------------------------
 
     @contextmanager
     def _open(self, job: Generate, log: StepLog) -> Iterator[tuple[Any, PagedWatch]]:
@@ -104,7 +96,7 @@ class ContinuousBatches:
     def _pages(self, job: Generate) -> int:
         plan, traffic = job.plan.generate.batch, job.traffic
         assert traffic is not None
-        lengths = sorted((len(request.ids) + request.max_new_tokens for request in self._requests.all), reverse=True)
+        lengths = sorted((len(request.ids) + request.max_new_tokens for request in self._requests), reverse=True)
         lengths = lengths[: traffic.concurrent]
         pages = pages_of(traffic, plan.page_tokens) if traffic.exact else pages_needed(lengths, plan.page_tokens)
         pages = traffic.pages or pages
@@ -140,16 +132,16 @@ class ContinuousBatches:
     def _rehearse(self, job: Generate, manager: Any, watch: PagedWatch) -> None:
         """Serve the requests once, unmeasured, so that the graphs of all sizes that they come to are captured."""
         with self._session.channel.phasing("compile", "capturing CUDA graphs of steps"):
-            log = StepLog([0.0 for _ in self._requests.all])
+            log = StepLog([0.0 for _ in self._requests])
             log.start()
             watch.restart(log)
-            at_once = [request._replace(arrival_s=0.0) for request in self._requests.all]
+            at_once = [request._replace(arrival_s=0.0) for request in self._requests]
             self._drive(manager, watch, at_once, log, job.ignore_eos)
 
     def generate(self, run: Measured) -> None:
         assert self._watch is not None
-        self._drive(self._manager, self._watch, self._requests.all, run.meter, run.task.job.ignore_eos)
-        self._requests.end_cancelled(run.meter)
+        self._drive(self._manager, self._watch, self._requests, run.meter, run.task.job.ignore_eos)
+        self._end_cancelled(run.meter)
 
     def _drive(
         self, manager: Any, watch: PagedWatch, requests: Sequence[TokenizedRequest], log: StepLog, ignore_eos: bool
@@ -179,7 +171,7 @@ class ContinuousBatches:
                     if idle_steps > MOST_IDLE_STEPS:
                         raise RuntimeError("The scheduler schedules nothing although requests wait")
                 elif pending:
-                    self._requests.sleep_until(log, pending[0].arrival_s)
+                    self._sleep_until(log, pending[0].arrival_s)
                 else:
                     break
             if watch.under_way:  # as the manager's own thread ends: the last step of a pair is still unread
@@ -189,13 +181,10 @@ class ContinuousBatches:
 
     def outcome(self, run: Measured) -> Outcome:
         assert self._watch is not None
-        outcome, page_tokens = self._requests.outcome(run), run.task.job.plan.generate.batch.page_tokens
-        cached = [len(self._requests.all[i].ids) + len(ids) - 1 for i, ids in enumerate(run.meter.ids) if ids]
+        outcome, page_tokens = super().outcome(run), run.task.job.plan.generate.batch.page_tokens
+        cached = [len(self._requests[i].ids) + len(ids) - 1 for i, ids in enumerate(run.meter.ids) if ids]
         outcome.counts.pages = self._watch.counts(sum(math.ceil(tokens / page_tokens) for tokens in cached))
         return outcome
-
-    def tokens(self, run: Measured) -> Finding:
-        return self._requests.tokens(run)
 
 
 def new_manager(

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import torch
@@ -22,35 +22,12 @@ from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
 from tokendyno.backend.worker.measure.scores import Scores
 from tokendyno.backend.worker.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
-from tokendyno.backend.worker.prove.counters import PassCounter, expected_accepted, expected_drafts
+from tokendyno.backend.worker.prove.counters import PassCounter, expected_drafts
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
-from tokendyno.backend.worker.runners.token_loops import Caches
+from tokendyno.backend.worker.runners.token_loops import Caches, TokenLoop
 from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
-
-
-class TokenLoop(Protocol):
-    """Chooses tokens one after the other: `token_loops.GenerateCall`, `token_loops.OwnLoop`.
-
-    build_cache  makes its static cache of config, length and whether it is in 8 bits; None: as the plan's kind says
-    keeps_step   it keeps one step, compiled or captured for a shape and a way of sampling
-    own_steps    that were made by such a step
-    """
-
-    build_cache: Any
-    keeps_step: bool
-    own_steps: int
-
-    def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
-        """The new tokens of a task; `meter` is told each of them. Returns ids (B, P + generated).
-        own_pass: the prompt may be read by a pass that is made for its length"""
-
-    def meter(self, cache: Any, sliding: list[bool], rows: int, sampler: Sampler, prompt_tokens: int) -> Meter:
-        """The clock of one generation."""
-
-    def prompt_positions(self, cache: Any, generated: int) -> int:
-        """How many positions of the prompt the model has seen, padding included, by what it left in the cache."""
 
 
 class Decoding:
@@ -213,16 +190,10 @@ class Decoding:
         if not job.prove or not lengths or job.temperature:  # filters of sampling keep drafts out
             return counted
         prompt = run.task.prompt.ids[0].tolist()
-        text = (
-            [*prompt, *ids],
-            lengths,
-            job.plan.generate.prompt_lookup,
-            len(prompt) + job.max_new_tokens,
-            () if job.ignore_eos else self._model.eos,
-        )
-        return msgspec.structs.replace(
-            counted, due_drafts=expected_drafts(*text), due_accepted=expected_accepted(*text)
-        )
+        most, end = job.plan.generate.prompt_lookup, len(prompt) + job.max_new_tokens
+        eos = () if job.ignore_eos else self._model.eos
+        due, accepted = expected_drafts([*prompt, *ids], lengths, most, end, eos)
+        return msgspec.structs.replace(counted, due_drafts=due, due_accepted=accepted)
 
     def tokens(self, run: Measured) -> Finding:
         """Checks the first text of a batch, and the first that differs from it."""

@@ -90,8 +90,6 @@ class ForwardPasses:
     def tokens(self, run: Measured) -> Finding | None:
         return self._finding
 
-    # --- the passes -------------------------------------------------------------------------------
-
     def _passes(self, plan: GeneratePlan, prompt: Prompt, most: int, tick: Callable[[], None] = lambda: None) -> int:
         """Up to `most` passes, until cancelled; returns how many. `tick` is called after each."""
         call, sums = self._call(plan), None

@@ -45,8 +45,6 @@ class PagedWatch:
         self._restarts = self._layer_calls = self._replays = self._captures = 0
         self._widest_step = self._full_steps = self._contended = self._prefill_first = self._pages_taken = 0
 
-    # --- wrapping ---------------------------------------------------------------------------------
-
     def _wrap(self) -> None:
         scheduler, cache, runner = self._scheduler, self._cache, self._processor.model_runner
         margin, store = scheduler._try_to_meet_safety_margin, cache.can_store_request_tokens

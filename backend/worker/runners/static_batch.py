@@ -11,33 +11,33 @@ import torch
 from transformers import StoppingCriteria
 
 from tokendyno.backend import counts
-from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Generate
 from tokendyno.backend.plan import ShapesKind
 from tokendyno.backend.predict.lengths import rounded
-from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import CudaClock, HostClock
 from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow
 from tokendyno.backend.worker.prompt import Prompt, TokenizedRequest
-from tokendyno.backend.worker.runners.batch import Requests, most_of
-from tokendyno.backend.worker.runners.decode import Decoding, TokenLoop
+from tokendyno.backend.worker.runners.batch import Batches, most_of
+from tokendyno.backend.worker.runners.decode import Decoding
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
+from tokendyno.backend.worker.runners.token_loops import TokenLoop
 
 
-class StaticBatches:
+class StaticBatches(Batches):
     """A `Generation` of batches by either loop. With `batching=off` each request is a batch of its own."""
 
     def __init__(self, session: Session, loop: TokenLoop) -> None:
-        self._session, self._loop = session, loop
+        super().__init__(session)
+        self._loop = loop
         self._decoding = Decoding(session, loop)  # of the first batch: warm-up and further steps
         self.warm_up, self.repeat, self.cache = self._decoding.warm_up, self._decoding.repeat, self._decoding.cache
 
     def prepare(self, job: Generate) -> Task:
-        self._requests = Requests(self._session, job)
-        requests = self._requests.all
+        notes = self._read(job)
+        requests = self._requests
         first = choose(job, [request for request in requests if request.arrival_s <= requests[0].arrival_s])
         prompt = self._prompt(job, first)
-        prompt.notes += self._requests.notes
+        prompt.notes += notes
         task = self._decoding.task(job, prompt, most_of(job, first)[2])
         return dataclasses.replace(task, most=most_of(job, requests), window=None)
 
@@ -52,9 +52,6 @@ class StaticBatches:
         device = self._session.model.model.device
         return Prompt(ids.to(device), mask.to(device))
 
-    def meter(self, task: Task, cache: Any, sampler: Sampler) -> StepLog:
-        return self._requests.log()
-
     @contextmanager
     def around(self, task: Task, meter: StepLog) -> Iterator[None]:
         self._loop.own_steps = 0  # those of the warm-up prove nothing about the run
@@ -66,15 +63,15 @@ class StaticBatches:
             hook.remove()
 
     def generate(self, run: Measured) -> None:
-        job, log, waiting = run.task.job, run.meter, list(self._requests.all)
+        job, log, waiting = run.task.job, run.meter, list(self._requests)
         while waiting and not self._session.cancelled.is_set():
-            self._requests.sleep_until(log, waiting[0].arrival_s)
+            self._sleep_until(log, waiting[0].arrival_s)
             arrived = [request for request in waiting if request.number < log.arrived(log.now_s())]
             if arrived:
                 batch = choose(job, arrived)
                 self._run_batch(run, batch)
                 waiting = [request for request in waiting if request not in batch]
-        self._requests.end_cancelled(log)
+        self._end_cancelled(log)
 
     def _run_batch(self, run: Measured, batch: list[TokenizedRequest]) -> None:
         _, output, places = most_of(run.task.job, batch)
@@ -89,7 +86,7 @@ class StaticBatches:
         self._loop.generate(task, run.cache, meter)
 
     def outcome(self, run: Measured) -> Outcome:
-        outcome, pairs, seen = self._requests.outcome(run), self._pairs(run.meter), self._received
+        outcome, pairs, seen = super().outcome(run), self._pairs(run.meter), self._received
         counted = outcome.counts
         counted.prompt = counts.Prompt(positions=seen.width, padding=seen.width - seen.longest)
         counted.passes = msgspec.structs.replace(counted.passes, own_steps=self._loop.own_steps)
@@ -105,14 +102,11 @@ class StaticBatches:
 
     def _pairs(self, log: StepLog) -> list[tuple[TokenizedRequest, TokenizedRequest]]:
         """Requests that followed each other into batches although the later one had arrived when the earlier began."""
-        requests = self._requests.all
+        requests = self._requests
         order = [
             (requests[part.request], row.begin_s) for row in log.rows for part in row.parts if part.kind == PREFILL
         ]
         return [(a, b) for (a, begin_s), (b, _) in itertools.pairwise(order) if b.arrival_s <= begin_s]
-
-    def tokens(self, run: Measured) -> Finding:
-        return self._requests.tokens(run)
 
 
 class _Received:
@@ -222,8 +216,6 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
     def stopping(self) -> bool:
         """Whether to stop after the step told last."""
         return bool(self._stop()) or all(left <= 0 for left in self._tokens_left)
-
-    # --- the log --------------------------------------------------------------------------------------
 
     def _note(self, made: list[int], now_s: float) -> None:
         """A step that gave these tokens, one a row, has ended."""

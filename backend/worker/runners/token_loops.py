@@ -88,11 +88,13 @@ def cached_tokens(cache: Any) -> int:
     return max((int(layer.get_seq_length()) for layer in growing), default=0)
 
 
-# --- generate -------------------------------------------------------------------------------------
-
-
 class GenerateCall:
-    """A `decode.TokenLoop`: one call of `generate` for all tokens."""
+    """Chooses tokens one after the other: here by one call of `generate` for all of them.
+
+    build_cache  makes its static cache of config, length and whether it is in 8 bits; None: as the plan's kind says
+    keeps_step   it keeps one step, compiled or captured for a shape and a way of sampling
+    own_steps    that were made by such a step
+    """
 
     build_cache: Any = None
     keeps_step, own_steps = False, 0
@@ -102,10 +104,13 @@ class GenerateCall:
         self._compiled_module: Any = None  # of torch.compile, around the model
 
     def meter(self, cache: Any, sliding: list[bool], rows: int, sampler: Sampler, prompt_tokens: int) -> Meter:
+        """The clock of one generation."""
         kind = CudaMeter if self._session.cuda else Meter
         return kind(cache, sliding, rows, sampler, self._session.cancelled.is_set, prompt_tokens)
 
     def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
+        """The new tokens of a task; `meter` is told each of them. Returns ids (B, P + generated). `own_pass`: the
+        prompt may be read by a pass that is made for its length."""
         plan, best = task.job.plan.generate, self._session.best
         drafts = best_of_drafts(best, task.prompt.tokens) if plan.prompt_lookup else contextlib.nullcontext()
         # transformers 5.22 raises it for good where a prompt is read in chunks (generation/utils.py, `_prefill`)
@@ -159,11 +164,9 @@ class GenerateCall:
         return processors
 
     def prompt_positions(self, cache: Any, generated: int) -> int:
-        """Those of the cache that were not generated; the last token is never cached."""
+        """How many positions of the prompt the model has seen, padding included: those of the cache that were not
+        generated. The last token is never cached."""
         return cached_tokens(cache) - max(0, generated - 1)
-
-
-# --- the custom loop ------------------------------------------------------------------------------
 
 
 MOST_LENGTHS = 16
@@ -171,7 +174,7 @@ MOST_LENGTHS = 16
 
 
 class OwnLoop:
-    """A `decode.TokenLoop` that keeps its loop, with the step that it compiled and captured, while the plan stays."""
+    """The same by our loop, which is kept with the step that it compiled and captured while the plan stays."""
 
     build_cache = StaticSlotCache
     keeps_step, own_steps = True, 0
@@ -241,3 +244,6 @@ class OwnLoop:
     def prompt_positions(self, cache: Any, generated: int) -> int:
         """Those of the cache that no decode step wrote."""
         return cached_tokens(cache) - (0 if cache.counters is None else int(cache.step))  # None: no step was made
+
+
+TokenLoop = GenerateCall | OwnLoop

@@ -183,29 +183,22 @@ class TracedCalls:
 
     def of(self, choice: str) -> int:
         """Calls that this choice makes; 0 for flash kernels, which are no operators of torch: see `flash_calls`."""
-        match choice:
-            case "sdpa":
-                return self.sdpa
-            case "sdpa-gqa":
-                return self.sdpa - self.repeated + self.grouped
-            case "flex_attention":
-                return self.flex
-            case "eager":
-                return self.eager + self.grouped
-        return 0
+        calls = {
+            "sdpa": self.sdpa,
+            "sdpa-gqa": self.sdpa - self.repeated + self.grouped,
+            "flex_attention": self.flex,
+            "eager": self.eager + self.grouped,
+        }
+        return calls.get(choice, 0)
 
     def others(self, choice: str) -> Counter[str]:
         """Calls that another choice makes, by choice."""
         calls = Counter(sdpa=self.sdpa, eager=self.eager, flex_attention=self.flex)
-        match choice:
-            case "sdpa-gqa":
-                calls["sdpa"] = self.repeated
-            case "eager":
-                calls["eager"] = 0
-            case "sdpa":
-                calls["eager"] += self.grouped
-        if choice != "sdpa-gqa":
-            calls[choice] = 0
+        if choice == "sdpa-gqa":
+            calls["sdpa"] = self.repeated
+        if choice == "sdpa":
+            calls["eager"] += self.grouped
+        calls[choice] = 0
         return +calls
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tokendyno.backend.evidence import Finding
@@ -119,15 +119,13 @@ def _bits(part: Any) -> int:
     packed: Any = getattr(part, "_data", None)
     if (bits := getattr(packed, "_bits", 0)) and len(codes) == -(-len(packed) * bits // 8):
         return int(bits)
-    numbers = next(_numbers(part), 0) or codes.numel()
+    numbers = _numbers(part) or codes.numel()
     return 1 << max(0, int(8 * codes.nbytes // numbers).bit_length() - 1)
 
 
-def _numbers(part: Any) -> Iterator[int]:
+def _numbers(part: Any) -> int:
     """How many elements were quantized: by the shape that the quantizer records, or that its tensor reports."""
     if hasattr(part, "__tensor_flatten__"):
-        yield part.numel()
-    elif isinstance(part, tuple | list):
-        for item in part:
-            if isinstance(item, dict) and "shape" in item:
-                yield math.prod(item["shape"])
+        return int(part.numel())
+    items = part if isinstance(part, tuple | list) else ()
+    return next((math.prod(item["shape"]) for item in items if isinstance(item, dict) and "shape" in item), 0)

@@ -2,7 +2,6 @@
 outside of compiled graphs, by CUDA graphs and by whether generated kernels were autotuned."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch._dynamo.utils as dynamo
 
@@ -82,7 +81,7 @@ def _values_in_effect(observation: Observation, backend: str) -> dict[str, str]:
 def _history(observation: Observation) -> str:
     counts, records = observation.counts.compilation, dynamo.get_compilation_metrics()
     places = break_places(dynamo.graph_break_reasons)
-    reasons = [(_short(reason), places.get(first_line(reason), "")) for reason in dynamo.counters["graph_break"]]
+    reasons = [(line[:120], places.get(line, "")) for line in map(first_line, dynamo.counters["graph_break"])]
     breaks = [f"{reason} at {place}" if place else reason for reason, place in reasons] if counts.graph_breaks else []
     guards = (
         [guard(record.recompile_reason) for record in records if record.recompile_reason] if counts.recompiles else []
@@ -98,7 +97,3 @@ def _history(observation: Observation) -> str:
 def _in_brackets(lines: Sequence[str]) -> str:
     """The first few of them, in brackets; the document of the run has all."""
     return f" ({'; '.join(lines[:_MOST_LINES])}{'; ...' * (len(lines) > _MOST_LINES)})" if lines else ""
-
-
-def _short(text: Any) -> str:
-    return str(text).strip().partition("\n")[0][:120]

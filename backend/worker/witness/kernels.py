@@ -4,7 +4,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,12 @@ class Layer:
 
     layer                  the name under which kernels are offered for it, such as "RMSNorm"
     kernel, kind, package  of the kernel that replaces it; "" where the model's own code runs
-    module                 whose forward the kernel replaces
     """
 
     layer: str
     kernel: str = ""
     kind: str = ""
     package: str = ""
-    module: Any = field(default=None, compare=False, repr=False)
 
 
 def layers(model: Any) -> Iterator[Layer]:
@@ -52,10 +50,10 @@ def _with_kernel(module: Any, layer: str) -> Layer:
     folders = {folder.resolve(): repo for repo, folder in kernel_packages.local_overrides().items()}
     local = [repo for folder, repo in folders.items() if folder in Path(kernel.module.__file__).resolve().parents]
     if kernel.repo_info is not None:
-        return Layer(layer, f"{kernel.repo_info.repo_id} at {kernel.repo_info.revision[:7]}", "hub", package, module)
+        return Layer(layer, f"{kernel.repo_info.repo_id} at {kernel.repo_info.revision[:7]}", "hub", package)
     if local:
-        return Layer(layer, f"{local[0]} (LOCAL_KERNELS)", "hub", package, module)
-    return Layer(layer, str(kernel.metadata.name), "local", package, module)
+        return Layer(layer, f"{local[0]} (LOCAL_KERNELS)", "hub", package)
+    return Layer(layer, str(kernel.metadata.name), "local", package)
 
 
 def measured(packages: set[str]) -> dict[int, Counter[str]]:

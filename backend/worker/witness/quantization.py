@@ -105,13 +105,8 @@ def kind_of(weight: Any) -> str | None:
     if parts[0] is weight:
         return None
     library = {"torchao": "torchao", "optimum": "quanto"}.get(type(weight).__module__.split(".")[0], "unknown")
-    bits = {
-        torch.int8: "int8",
-        torch.float8_e4m3fn: "fp8",
-        torch.uint8: "int4",
-        torch.int16: "int4",
-        torch.int32: "int4",
-    }
+    packed = torch.uint8, torch.int16, torch.int32
+    bits = {torch.int8: "int8", torch.float8_e4m3fn: "fp8"} | dict.fromkeys(packed, "int4")
     codes = [part for part in parts if part.dtype in bits] or parts  # of a tiny matrix the scales take more
     data = max(codes, key=lambda part: part.numel() * part.element_size())
     return f"{library}-{bits.get(data.dtype, data.dtype)}"

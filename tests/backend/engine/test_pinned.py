@@ -53,9 +53,9 @@ def commit(folder: Path, layers: int) -> Path:
 
 DOWNLOAD = """
 import sys
-from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.load.download import download
-print(download(sys.argv[1], sys.argv[2], QueueChannel(lambda event: None)))
+print(download(sys.argv[1], sys.argv[2], Channel(lambda event: None)))
 """
 
 
@@ -139,9 +139,9 @@ import os
 app.withhold(LIMITS[sys.argv[1]], os.environ)
 from tokendyno.backend.models import obstacle, resolve
 print(obstacle(resolve("org/model"), False))
-from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.load.download import download
-download("org/model", "", QueueChannel(lambda event: None))
+download("org/model", "", Channel(lambda event: None))
 """
 
 

@@ -10,7 +10,7 @@ from tests.support.worker import plan_of
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import LoadingKind, LoadPlan, ParallelPlan
-from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.load.device import Observed, allocator_settings, device_keywords
 from tokendyno.backend.worker.load.loader import LoadProgress
 
@@ -47,7 +47,7 @@ def test_the_peak_of_layers_on_several_gpus_is_that_of_all_of_them(monkeypatch: 
         reset.clear()
         observed = Observed()
         load = LoadPlan(ModelSource("folder"), device="cuda", parallel=parallel)
-        with QueueChannel(lambda event: None).phasing("load") as steps, LoadProgress(load, steps, 0, observed):
+        with Channel(lambda event: None).phasing("load") as steps, LoadProgress(load, steps, 0, observed):
             pass
         assert (reset, observed.peak_bytes["device"]) == (indices, expected)
 

@@ -22,7 +22,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import ALLOWED_KERNELS
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
-from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.load import loader
 from tokendyno.backend.worker.load.loader import cached_share, forget_own_choices, guard_kernels, load
 
@@ -57,7 +57,7 @@ def test_tensors_that_a_checkpoint_lacks_are_named(lacking: list[str], tmp_path:
     for name in lacking:
         del tensors[name]
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    loaded = loader.load(LoadPlan(ModelSource("folder", path=str(folder))), QueueChannel(lambda event: None))
+    loaded = loader.load(LoadPlan(ModelSource("folder", path=str(folder))), Channel(lambda event: None))
     assert ("2 of the model's tensors are not in the checkpoint, first model.layers.0." in loaded.remark) is bool(
         lacking
     )
@@ -70,7 +70,7 @@ def test_an_encoder_without_a_pooler_lacks_nothing_that_its_states_depend_on(tmp
     BertForMaskedLM(BertConfig(**size, intermediate_size=32)).save_pretrained(tmp_path)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(POCKET / name, tmp_path)
-    loaded = loader.load(LoadPlan(ModelSource("folder", path=str(tmp_path))), QueueChannel(lambda event: None))
+    loaded = loader.load(LoadPlan(ModelSource("folder", path=str(tmp_path))), Channel(lambda event: None))
     assert loaded.counts["drawn_tensors"] == 0
     assert "no pooler" in loaded.remark and "Copy the weights again" not in loaded.remark
 
@@ -101,7 +101,7 @@ def test_a_repository_that_the_config_names_as_its_attention_is_not_asked_for(
 ) -> None:
     folder = checkpoint(tmp_path / "model", **{field: "evil/kernel"})
     assert AutoConfig.from_pretrained(folder)._attn_implementation == "evil/kernel", "transformers takes it"
-    loaded = load(LoadPlan(ModelSource("folder", path=str(folder))), QueueChannel(lambda event: None))
+    loaded = load(LoadPlan(ModelSource("folder", path=str(folder))), Channel(lambda event: None))
     assert requested == [] and "evil" not in str(loaded.model.config._attn_implementation)
     assert "asked for attention=evil/kernel, which the arm decides" in loaded.remark
 
@@ -109,13 +109,13 @@ def test_a_repository_that_the_config_names_as_its_attention_is_not_asked_for(
 def test_the_arms_choice_wins_over_the_configs(requested: list[str], tmp_path: Path) -> None:
     folder = checkpoint(tmp_path / "model", attn_implementation="evil/kernel", experts_implementation="evil/other")
     plan = LoadPlan(ModelSource("folder", path=str(folder)), attention="eager")
-    loaded = load(plan, QueueChannel(lambda event: None))
+    loaded = load(plan, Channel(lambda event: None))
     assert loaded.model.config._attn_implementation == "eager" and requested == []
     assert "attention=evil/kernel, experts=evil/other" in loaded.remark
 
 
 def test_a_config_that_chooses_nothing_is_left_alone(tmp_path: Path) -> None:
-    loaded = load(LoadPlan(ModelSource("folder", path=str(POCKET))), QueueChannel(lambda event: None))
+    loaded = load(LoadPlan(ModelSource("folder", path=str(POCKET))), Channel(lambda event: None))
     assert "asked for" not in loaded.remark
     config = AutoConfig.from_pretrained(POCKET)
     assert forget_own_choices(config) == ""

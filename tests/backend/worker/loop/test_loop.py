@@ -135,6 +135,6 @@ def test_text_of_a_cache_in_8_bits_is_that_of_a_model_whose_keys_and_values_are_
             return super().update(*(codes.float() * scales[..., None] for codes, scales in rounded), **kwargs)
 
     other = StaticSlotCache(model.config, 60)
-    other.layers = [Rounds(layer.slots) for layer in other.layers]
+    other.layers = [Rounds(layer, layer.slots) for layer in other.layers]
     assert torch.equal(ids, own(model, start, cache=other))
     assert not torch.equal(ids, own(model, start, cache=StaticSlotCache(model.config, 60)))

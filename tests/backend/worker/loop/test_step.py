@@ -10,7 +10,7 @@ from tests.support.decode_loop import greedy, own, prompt
 from tests.support.tiny_models import build, tiny
 from tokendyno.backend.worker.load.loader import apply_patches
 from tokendyno.backend.worker.loop.sampling import Sampling
-from tokendyno.backend.worker.loop.step import STEP_END, StepEnd, step_end_of
+from tokendyno.backend.worker.loop.step import STEP_END, StepEnd
 
 ENDING = """
 import torch
@@ -49,4 +49,4 @@ def test_another_folder_leaves_it_plain(tmp_path: Path) -> None:
 def test_it_has_no_weights_and_a_model_needs_none() -> None:
     model = tiny("llama")
     assert not hasattr(model, STEP_END)
-    assert type(step_end_of(model)) is StepEnd and not step_end_of(model).state_dict()
+    assert not StepEnd().state_dict()

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from tokendyno.backend.messages import DECODE, Event, RequestEnds, Steps, Waits
-from tokendyno.backend.worker.channel import QueueChannel
+from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow, StepStreamer
 
 
@@ -25,7 +25,7 @@ def test_a_log_is_sent_while_it_grows(monkeypatch: Any) -> None:
     monkeypatch.setattr("tokendyno.backend.worker.measure.stream.FLUSH_EVERY_S", 0.001)
     sent: list[Event] = []
     log, nothing = StepLog([0.0] * 40), Nothing()
-    streamer = StepStreamer(log, nothing, nothing, QueueChannel(sent.append), nothing)  # type: ignore[arg-type]
+    streamer = StepStreamer(log, nothing, nothing, Channel(sent.append), nothing)  # type: ignore[arg-type]
     log.start()
     streamer.start()
     for request in range(40):

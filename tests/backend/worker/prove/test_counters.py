@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 
-from tokendyno.backend.worker.prove.counters import expected_accepted, expected_drafts
+from tokendyno.backend.worker.prove.counters import expected_drafts
 
 
 def proposed(text: list[int], most: int, end: int, eos: Any) -> int:
@@ -23,7 +23,11 @@ def test_it_is_what_transformers_proposes(seed: int) -> None:
     for _ in range(60):
         text = [chance.randrange(5) for _ in range(chance.randrange(2, 40))]
         most, end, eos = chance.randrange(1, 12), len(text) + chance.randrange(1, 20), [[], [0], [0, 3]][seed % 3]
-        assert expected_drafts(text, [len(text)], most, end, eos) == proposed(text, most, end, eos), (text, most, end)
+        assert expected_drafts(text, [len(text)], most, end, eos)[0] == proposed(text, most, end, eos), (
+            text,
+            most,
+            end,
+        )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +42,7 @@ def test_it_is_what_transformers_proposes(seed: int) -> None:
 )
 def test_drafts_that_the_text_goes_on_with_should_have_been_accepted(after: list[int], due: int) -> None:
     text = [1, 2, 3, 4, 1, 2]
-    assert expected_accepted([*text, *after], [6], 10, 99, ()) == due
-    assert expected_accepted([*text, *after], [6], 1, 99, ()) == min(due, 1)
-    assert expected_accepted([*text, *after], [6], 10, 7, ()) == 0, "one more token is the last"
-    assert expected_accepted([*text, *after], [6], 10, 99, (3,)) == 0, "what ends a text is not proposed"
+    assert expected_drafts([*text, *after], [6], 10, 99, ())[1] == due
+    assert expected_drafts([*text, *after], [6], 1, 99, ())[1] == min(due, 1)
+    assert expected_drafts([*text, *after], [6], 10, 7, ())[1] == 0, "one more token is the last"
+    assert expected_drafts([*text, *after], [6], 10, 99, (3,))[1] == 0, "what ends a text is not proposed"

@@ -11,7 +11,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import attention_fp8, attention_long, attention_short
-from .attention_parts import Heads, cut, prefer_carveout
+from .attention_parts import DRIVERS_CHOICE, SPARING, Heads, cut, prefer_carveout
 from .parts import angle, can_be_early, leads, partner
 
 FOLDED = True  # False: a second kernel combines the parts
@@ -311,7 +311,6 @@ def attend(
     """Write (B, H * D) into `out`, flat, and the new keys and values into the cache: keys, values (B, HKV, L, D).
 
     q_norm, k_norm  of D weights, or of all heads' (Olmo 3); offset is added to them
-
     cos, sin  of D angles, or of D / 2 that both halves of a head share; None: no rotation, and no norms; sinks (H,)
     rotated   as many dimensions of a head, with as many angles, or half as many; 0: all. pairs: neighbours, not halves
     cap     of scores, see `tokendyno_attention`; 0: none
@@ -380,7 +379,16 @@ def attend(
     )
     if far:
         scales = (key_scales, value_scales) if rounded else ()
-        in_blocks.attend((*given, *scales), heads, (kv_heads, splits, texts), l1_next)
+        made = in_blocks.KERNEL[(kv_heads, splits, texts)](
+            *given,
+            *scales,
+            H=heads,
+            STAGES=in_blocks.STAGES,
+            launch_pdl=early,
+            num_warps=in_blocks.WARPS,
+            maxnreg=in_blocks.REGISTERS,
+        )
+        prefer_carveout(made, SPARING if l1_next else DRIVERS_CHOICE)
     elif few:
         grid = (kv_heads * group, splits, texts)
         made = attention_short.tokendyno_attention_by_warps[grid](*given, H=heads, launch_pdl=early, num_warps=warps)

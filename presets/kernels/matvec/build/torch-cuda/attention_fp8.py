@@ -13,9 +13,9 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import attention_parts
 from .attention_long import fits
 from .attention_parts import ask, attended, finish, part_of, rotated, slots_of
+from .parts import capability
 
 LARGEST: gl.constexpr = gl.constexpr(448.0)  # number of float8_e4m3fn
 LEAST: gl.constexpr = gl.constexpr(1e-12)  # that a vector is scaled by
@@ -258,14 +258,10 @@ def tokendyno_attention_rounded(
     finish(top, total, mixed, score, also, sinks, results, lane, head, split, met, H, num_warps, LARGEST)
 
 
+KERNEL = tokendyno_attention_rounded
+
+
 def reads(attention: object, norm: torch.Tensor | None, dtype: torch.dtype) -> bool:
     """Whether the kernel is for this attention, whose queries have such a norm: from Ada Lovelace on."""
     group, size = getattr(attention, "num_key_value_groups", 1), attention.head_dim
-    if not fits(group, size, dtype, norm is not None and norm.numel() != size):
-        return False
-    return torch.cuda.get_device_capability() >= (8, 9)
-
-
-def attend(given: tuple[object, ...], heads: attention_parts.Heads, grid: tuple[int, int, int], l1_next: bool) -> None:
-    """Launch the kernel with the arguments of the others and both scales, and their flags."""
-    attention_parts.launch(tokendyno_attention_rounded, given, heads, grid, WARPS, STAGES, REGISTERS, l1_next)
+    return fits(group, size, dtype, norm is not None and norm.numel() != size) and capability() >= (8, 9)

@@ -6,16 +6,14 @@ Each warp attends to slots of its own in each block, and warps meet once, to add
 level, since Triton itself copies ahead in loops only, and has its loops behind the wait.
 """
 
-import functools
-
 import torch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import attention_parts
 from .attention_parts import ask, attended, finish, part_of, rotated, slots_of
+from .parts import capability
 
 BLOCK, STAGES, WARPS = 64, 4, 4  # slots of a block of heads of 128, blocks that a program has room for, and its warps
 MOST_PROGRAMS = 128  # about one for each multiprocessor
@@ -136,17 +134,10 @@ def tokendyno_attention_long(
     finish(top, total, mixed, score, also, sinks, results, lane, head, split, met, H, num_warps)
 
 
+KERNEL = tokendyno_attention_long
+
+
 def fits(group: int, size: int, dtype: torch.dtype, whole: bool) -> bool:
-    """Whether the kernel is for so many queries a KV head, this size and number format, and a norm over all heads."""
-    return group < 16 and 32 <= size <= 128 and not whole and dtype != torch.float32 and _can_copy()
-
-
-@functools.cache
-def _can_copy() -> bool:
-    """Whether this GPU copies into shared memory in the background: Ampere and later."""
-    return torch.cuda.get_device_capability() >= (8, 0)
-
-
-def attend(given: tuple[object, ...], heads: attention_parts.Heads, grid: tuple[int, int, int], l1_next: bool) -> None:
-    """Launch the kernel with the arguments and flags of the others."""
-    attention_parts.launch(tokendyno_attention_long, given, heads, grid, WARPS, STAGES, REGISTERS, l1_next)
+    """Whether the kernel is for so many queries a KV head, this size and number format, and a norm over all heads, on a
+    GPU that copies into shared memory in the background (from Ampere on)."""
+    return group < 16 and 32 <= size <= 128 and not whole and dtype != torch.float32 and capability() >= (8, 0)

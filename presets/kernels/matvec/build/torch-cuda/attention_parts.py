@@ -2,7 +2,6 @@
 new query and key, and the end, where warps add up what they have, and the last program of a head all of its parts."""
 
 import ctypes
-import functools
 from typing import NamedTuple
 
 import triton
@@ -212,21 +211,6 @@ def _combine(parts, tops, sums, out, lane, head, H: gl.constexpr, num_warps: gl.
             gl.store(to, found.to(out.dtype.element_ty), mask=(of_queries < G)[:, None] & (dims >= 0)[None, :])
 
 
-def launch(
-    kernel: object,
-    given: tuple[object, ...],
-    heads: Heads,
-    grid: tuple[int, int, int],
-    warps: int,
-    stages: int,
-    registers: int,
-    l1_next: bool,
-) -> None:
-    """Launch one of both, with so many registers a thread at most. l1_next: see `attention.attend`."""
-    made = kernel[grid](*given, H=heads, STAGES=stages, launch_pdl=heads.EARLY, num_warps=warps, maxnreg=registers)
-    prefer_carveout(made, SPARING if l1_next else DRIVERS_CHOICE)
-
-
 def cut(heads: int, length: int, size: int, block: int, most_programs: int) -> tuple[int, int]:
     """The parts of the slots, and the slots of a block, of which there are `block` where a head has 128 numbers. heads:
     KV heads of all texts."""
@@ -245,12 +229,8 @@ def prefer_carveout(kernel: object, percent: int) -> None:
     """
     if _carveouts.get(kernel.function, DRIVERS_CHOICE) == percent:
         return
-    failed = _driver().cuFuncSetAttribute(ctypes.c_void_p(kernel.function), PREFERRED_CARVEOUT, percent)
+    driver = ctypes.CDLL("libcuda.so.1")
+    failed = driver.cuFuncSetAttribute(ctypes.c_void_p(kernel.function), PREFERRED_CARVEOUT, percent)
     if failed:
         raise RuntimeError(f"The CUDA driver refused a shared memory carveout of {percent}% (error {failed}).")
     _carveouts[kernel.function] = percent
-
-
-@functools.cache
-def _driver() -> ctypes.CDLL:
-    return ctypes.CDLL("libcuda.so.1")

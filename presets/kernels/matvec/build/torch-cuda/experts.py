@@ -260,9 +260,6 @@ def gated(gate, up, limit, alpha, more, cubic):
     return (up + more) * gate / (1 + tl.exp(-gate * alpha * (1 + cubic * gate * gate)))
 
 
-# --- kernels ----------------------------------------------------------------------------------------------
-
-
 @triton.jit
 def tokendyno_router(
     x,
@@ -468,9 +465,6 @@ def tokendyno_experts_down(
             opened = 1 / (1 + tl.exp(-tl.load(logits + E)))
             whole += opened * tl.load(shared + to, mask=to < N, other=0.0).to(tl.float32)
         tl.store(out + to, whole.to(out.dtype.element_ty), mask=to < N)
-
-
-# --- calls ------------------------------------------------------------------------------------------------
 
 
 def per_word(weight: torch.Tensor) -> int:

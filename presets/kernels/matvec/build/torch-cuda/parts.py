@@ -14,12 +14,12 @@ EARLY = True  # False: each kernel waits for the end of its predecessor
 
 def can_be_early() -> bool:
     """Whether kernels are launched before their predecessor has ended (programmatic dependent launch)."""
-    return EARLY and _is_hopper()
+    return EARLY and capability() >= (9, 0)
 
 
 @functools.cache
-def _is_hopper() -> bool:
-    return torch.cuda.get_device_capability()[0] >= 9
+def capability() -> tuple[int, int]:
+    return torch.cuda.get_device_capability()
 
 
 class Flags(NamedTuple):

@@ -26,7 +26,7 @@ import triton
 from triton.runtime.cache import get_cache_manager
 
 from . import core_parts
-from .parts import can_be_early
+from .parts import can_be_early, capability
 
 Settings = dict[str, int]
 Key = tuple[str, int, int, int, bool, str]
@@ -235,7 +235,7 @@ def for_experts(per: int, columns: int, down: bool, top: int = 4) -> Settings:
         chunks = triton.cdiv(columns, per * 128)
         if down:
             rows = next(rows for rows in (4, 2, 1) if rows * chunks <= 12 or rows == 1)
-            if per == 2 and 2 <= chunks <= 3 and top <= 8 and torch.cuda.get_device_capability() == (9, 0):
+            if per == 2 and 2 <= chunks <= 3 and top <= 8 and capability() == (9, 0):
                 return {"R": rows, "num_warps": of_slots, "STAGES": 2, "CTAS": 264}  # others have less shared memory
             return {"R": rows, "num_warps": of_slots, "STAGES": 1, "CTAS": ONCE}
         if per == 2 and 4 <= chunks <= 8:

@@ -118,7 +118,6 @@ def tokendyno_step_end(
 
 
 def can_end(logits: torch.Tensor, step: object) -> bool:
-    """Whether the kernel supports this step."""
     return (
         ENDS
         and logits.is_cuda
