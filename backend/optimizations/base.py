@@ -106,6 +106,7 @@ def note(when: When, reason: str, source: str, fix: Fix = ()) -> Rule:
 class Choice:
     """One setting of an axis: what a user should know before taking it, its rules, and facts that others ask for.
 
+    title     what the page calls it, where that is not its name
     loss      its place among the changes that may make an arm fit in memory, least harmful first; None: not suggested.
               The tens say what is lost, the ones order what loses the same:
               0 nothing, 10 nothing (only experts), 20 time, 30 float32 precision, 40 down to 8 bits, 50 down to 4
@@ -115,14 +116,17 @@ class Choice:
     """
 
     name: str
-    title: str
     summary: str
     rules: tuple[Rule, ...] = ()
+    title: str = ""
     loss: int | None = None
     combines: tuple[tuple[str, str], ...] = ()
     tried_on_several_gpus: bool = True
     values: Values = field(default_factory=dict)
     example: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", self.title or self.name)
 
 
 def is_repository(text: str, kind: str = REPOSITORY) -> bool:

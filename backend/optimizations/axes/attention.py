@@ -331,16 +331,14 @@ class Attention(Optimization):
         "hub": "a download of strangers' binaries",
     }
     choices = (
-        Choice("auto", "auto", "The default of transformers: sdpa where the model supports it, else eager."),
+        Choice("auto", "The default of transformers: sdpa where the model supports it, else eager."),
         Choice(
-            "eager",
             "eager",
             "Plain matrix products and a softmax, each a kernel of its own.",
             EAGER_RULES,
             values={"sinks": ("on", "off")},
         ),
         Choice(
-            "sdpa",
             "sdpa",
             "PyTorch's scaled_dot_product_attention: fused kernels where the device has them.",
             SDPA_RULES,
@@ -349,38 +347,33 @@ class Attention(Optimization):
         ),
         Choice(
             "sdpa-gqa",
-            "sdpa with GQA",
             "sdpa with grouped-query attention in the kernel: keys and values are not repeated, even with a mask.",
             GQA_RULES,
+            title="sdpa with GQA",
         ),
-        Choice(
-            "flex_attention",
-            "flex_attention",
-            "PyTorch's attention with compiled masks and score modifications.",
-            FLEX_RULES,
-        ),
-        Choice(FA2, "FlashAttention 2", "The package flash-attn.", flash_rules(FA2)),
-        Choice(FA3, "FlashAttention 3", "The package flash-attn-3, for Hopper.", flash_rules(FA3)),
-        Choice(FA4, "FlashAttention 4", "The package flash-attn-4, for Hopper and Blackwell.", flash_rules(FA4)),
+        Choice("flex_attention", "PyTorch's attention with compiled masks and score modifications.", FLEX_RULES),
+        Choice(FA2, "The package flash-attn.", flash_rules(FA2), title="FlashAttention 2"),
+        Choice(FA3, "The package flash-attn-3, for Hopper.", flash_rules(FA3), title="FlashAttention 3"),
+        Choice(FA4, "The package flash-attn-4, for Hopper and Blackwell.", flash_rules(FA4), title="FlashAttention 4"),
         Choice(
             HUB_FA2,
-            "FlashAttention 2, Hub kernel",
             "FlashAttention 2 as prebuilt, from the Hub (kernels-community).",
             flash_rules(HUB_FA2),
+            title="FlashAttention 2, Hub kernel",
         ),
         Choice(
             HUB_FA3,
-            "FlashAttention 3 with sinks, Hub kernel",
             "vLLM's FlashAttention 3, which supports attention sinks; prebuilt, from the Hub (kernels-community).",
             flash_rules(HUB_FA3),
+            title="FlashAttention 3 with sinks, Hub kernel",
         ),
         Choice(
             "hub",
-            "any Hub kernel",
             "Any attention kernel of the Hub: write attention=org/name. Its code runs here.",
             ANY_HUB,
             values={"repository": ("", REPOSITORY)},
             example="hub:repository=org/attention",
+            title="any Hub kernel",
         ),
     )
 
