@@ -8,7 +8,7 @@ import msgspec
 
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.usable import usable_choices
-from tokendyno.backend.cli.files import check_writable, give
+from tokendyno.backend.cli.files import give
 from tokendyno.backend.cli.main import FAILED, OK
 from tokendyno.backend.cli.options import Add
 from tokendyno.backend.cli.terminal import Block, Column, Line, Row, Styled, Table
@@ -66,7 +66,6 @@ class Report(NamedTuple):
 
 
 def doctor(options: argparse.Namespace) -> int:
-    check_writable(options.json)
     report = doctor_report(hardware.detect(), options.bandwidth)
     give(options, everything(report) if options.verbose else screenful(report), report.document)
     return FAILED if report.bandwidth_problem else OK

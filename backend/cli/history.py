@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tokendyno.backend.cli.files import check_writable, give, typed_path
+from tokendyno.backend.cli.files import give, typed_path
 from tokendyno.backend.cli.options import Add
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.run_table import run_blocks
@@ -45,7 +45,6 @@ class HistoryDocument(msgspec.Struct, frozen=True):
 
 
 def history(options: argparse.Namespace) -> int:
-    check_writable(options.json)
     action, words = options.action, options.what
     with _opened(options.history or default_file()) as (history, runs):
         match action:

@@ -73,9 +73,8 @@ def command_id() -> str:
 
 
 def check_options(options: argparse.Namespace, csv: str | None = None) -> None:
-    """InputError where the document or the CSV file cannot be written, there is no models folder, or nobody would wait
-    for so many rounds."""
-    check_writable(options.json)
+    """InputError where the CSV file cannot be written, two options name one file, there is no models folder, or nobody
+    would wait for so many rounds."""
     check_writable(csv, "--csv")
     check_distinct({"--json": options.json, "--csv": csv, "--journal": options.journal})
     check_folder(options.models_dir)
