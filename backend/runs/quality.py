@@ -165,7 +165,7 @@ def gate_of(run: Snapshot, find: FindReading | None) -> Gate | None:
     if not comparable(run):
         return None
     a, b = (run.planned(name).planned for name in run.arms)
-    texts = run.texts()
+    texts = run.texts
     same_text = texts is not None and texts.tokens_equal_until is None
     if a == b or (same_text and not format_axes(a, b)):
         return Gate("settled")

@@ -52,12 +52,9 @@ class Snapshot(OfRun):
         """What the user asked of an arm. KeyError if that is not known, never StopIteration."""
         return {arm.name: arm for arm in self.request.arms}[name]
 
-    def summary(self, name: str) -> Summary:
-        """The figures of one arm so far, of the repeats over which arms are compared, where there are any."""
-        return self._summaries[name]
-
     @cached_property
-    def _summaries(self) -> dict[str, Summary]:
+    def summaries(self) -> dict[str, Summary]:
+        """The figures of each arm so far, of the repeats over which arms are compared, where there are any."""
         return {name: self._summarized(arm) for name, arm in self.arms.items()}
 
     def _summarized(self, arm: ArmSeries) -> Summary:
@@ -133,12 +130,9 @@ class Snapshot(OfRun):
         """In what two arms differ although nobody chose it: axis -> choices of A and of B."""
         return unasked(*self.created.arms) if len(self.created.arms) == 2 else {}
 
+    @cached_property
     def comparison(self) -> Comparison | None:
         """Arm A against arm B, over the repeats that both completed; None for a single arm."""
-        return self._comparison
-
-    @cached_property
-    def _comparison(self) -> Comparison | None:
         return compare_pairs(self.pair_ratios, self.equal_arms)
 
     @cached_property
@@ -157,12 +151,9 @@ class Snapshot(OfRun):
         both = [n for n in a if n in b]
         return [a[n] for n in both], [b[n] for n in both]
 
+    @cached_property
     def texts(self) -> TextComparison | None:
         """The greedy texts of two arms that were generated to their end; None where there is nothing to compare."""
-        return self._texts
-
-    @cached_property
-    def _texts(self) -> TextComparison | None:
         arms = list(self.arms.values())
         if self.request.traffic is not None:
             return None
@@ -172,12 +163,9 @@ class Snapshot(OfRun):
         planned = [self.planned(name).planned for name in self.arms]
         return compare_texts([arm.ids for arm in arms], planned, next((a.probed for a in arms if a.probed), None))
 
-    def ledger(self, name: str) -> list[Evidence]:
-        """The evidence of one arm: for every axis with a finding, what was requested, planned and found."""
-        return self._ledgers[name]
-
     @cached_property
-    def _ledgers(self) -> dict[str, list[Evidence]]:
+    def ledgers(self) -> dict[str, list[Evidence]]:
+        """The evidence of each arm: for every axis with a finding, what was requested, planned and found."""
         return {name: self._evidence(name) for name in self.arms}
 
     def _evidence(self, name: str) -> list[Evidence]:

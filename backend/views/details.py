@@ -37,7 +37,7 @@ def detail_rows(run: Snapshot, name: str) -> list[Tile]:
         return []
     if run.request.traffic is not None:
         return batch_details(run.batch_summaries[name], arm.peak_memory_bytes, run.memory_label)
-    summary, counts, predicted = run.summary(name), arm.finishes[max(arm.finishes)].counts, arm.predicted
+    summary, counts, predicted = run.summaries[name], arm.finishes[max(arm.finishes)].counts, arm.predicted
     bound = predicted.prefill
     phases_s = {phase.name: phase.seconds for phase in arm.phases.values()}
     ranks = arm.finished.ranks if arm.finished else []
@@ -205,7 +205,7 @@ class PromptPass:
 
 def prompt_pass(run: Snapshot, name: str) -> PromptPass | None:
     """The prompt pass of an arm; None for an encoder, all of whose passes are timed, and before the first token."""
-    arm, ttft_s = run.arms[name], run.summary(name).ttft_s
+    arm, ttft_s = run.arms[name], run.summaries[name].ttft_s
     if run.unit != "token" or arm.started is None or not ttft_s:
         return None
     tokens = arm.started.prompt_tokens * arm.started.batch_size
@@ -273,7 +273,7 @@ class MemoryCheck(NamedTuple):
 
 
 def memory_checks_of(run: Snapshot, name: str) -> list[MemoryCheck]:
-    arm, summary = run.arms[name], run.summary(name)
+    arm, summary = run.arms[name], run.summaries[name]
     counts = arm.finished.counts.memory if arm.finished else Memory()
     weights = arm.loaded.weight_bytes if arm.loaded else None
     kv = (summary.kv_predicted_bytes, summary.kv_bytes)

@@ -55,8 +55,8 @@ def document(run: Run, gate: Gate | None = None) -> Document:
         **head(now),
         workload=now.request.workload,
         unit=now.unit,
-        comparison=now.comparison(),
-        texts=now.texts(),
+        comparison=now.comparison,
+        texts=now.texts,
         verdict=card_of(now, gate) or msgspec.UNSET,
         quality=gate_document(gate) or msgspec.UNSET,
         unasked=now.unasked or msgspec.UNSET,
@@ -65,7 +65,7 @@ def document(run: Run, gate: Gate | None = None) -> Document:
 
 
 def _arm(run: Snapshot, name: str) -> ArmDocument:
-    arm, summary = run.arms[name], run.summary(name)
+    arm, summary = run.arms[name], run.summaries[name]
     started, finished, predicted = arm.started, arm.finished, arm.predicted
     decodes = run.unit == "token"
     return ArmDocument(
@@ -199,7 +199,7 @@ def head(run: Snapshot) -> dict[str, Any]:
 
 def arm_head(run: Snapshot, name: str) -> dict[str, Any]:
     """What was asked for, what was planned, and what the ledger and the rules say: `name` to `verdicts`."""
-    planned, ledger = run.planned(name), run.ledger(name)
+    planned, ledger = run.planned(name), run.ledgers[name]
     return {
         "name": name,
         "state": run.arms[name].state,
@@ -248,7 +248,7 @@ def batch_document(run: Run) -> BatchDocument:
         traffic=TrafficDocument(traffic.label, traffic.concurrent, traffic.pages, traffic.limits, traffic.requests),
         same_tokens=now.same_tokens(),
         arms=[_batch_arm(now, name) for name in now.arms],
-        comparison=now.comparison() or msgspec.UNSET,
+        comparison=now.comparison or msgspec.UNSET,
         verdict=card_of(now) or msgspec.UNSET,
         unasked=now.unasked or msgspec.UNSET,
     )
@@ -345,5 +345,5 @@ def _quality_arm(run: Snapshot, quality: Quality, name: str) -> QualityArm:
             PositionsDocument(text.name, score.ids, score.nll_nats, score.top, score.kl_nats)
             for text, score in zip(quality.texts, run.arms[name].scores, strict=False)
         ],
-        summary=run.summary(name),
+        summary=run.summaries[name],
     )

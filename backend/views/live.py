@@ -262,7 +262,7 @@ def head_of(run: Snapshot, now_s: float, others: RunLog | None = None) -> Head:
         **run_fields(run, now_s, arms, card, gate),
         max_new_tokens=run.request.workload.max_new_tokens,
         memory_label=run.memory_label,
-        texts=texts_sentence(run.texts() if run.ended else None),
+        texts=texts_sentence(run.texts if run.ended else None),
         arms=arms,
         quality=quality_view(run, others.compared(run.created) if others and run.ended and reads else ""),
         crossing=crossing(run),
@@ -304,7 +304,7 @@ def pair_underway(run: Snapshot) -> str:
 
 def _arm_head(run: Snapshot, name: str) -> ArmHead:
     arm = run.arms[name]
-    fields = arm_fields(run, name, diagnoses(run.summary(name), run.unit))
+    fields = arm_fields(run, name, diagnoses(run.summaries[name], run.unit))
     return ArmHead(
         **fields,
         predicted=_kv_curve(arm),
@@ -331,7 +331,7 @@ def arm_fields(run: Snapshot, name: str, remarks: Sequence[str] = ()) -> dict[st
         "notes": [*(arm.started.notes if arm.started else []), *remarks],
         "tiles": arm_tiles(run, name),
         "details": detail_rows(run, name),
-        "ledger": (prompt_rows if run.request.traffic is None else ledger_rows)(run.ledger(name)),
+        "ledger": (prompt_rows if run.request.traffic is None else ledger_rows)(run.ledgers[name]),
         "interference": interference_of(run, name),
         "code": code_words(arm.finished),
     }

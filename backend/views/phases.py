@@ -222,7 +222,7 @@ def _text(run: Snapshot, name: PartName, state: str, spent_s: float, under_way: 
     if name == "pairs":
         if state == "waiting":
             return f"{'up to ' if run.request.until_s else ''}{plural(most, word)}"
-        done, comparison, decided = _pairs(run), run.comparison(), ""
+        done, comparison, decided = _pairs(run), run.comparison, ""
         if comparison is not None and run.request.until_s:
             decided = ", decided" if comparison.decided else ", not decided"
         return f"{plural(done, word)}{decided}, {duration(spent_s)}"

@@ -50,7 +50,8 @@ def diagnoses(summary: Summary, unit: Unit = "token") -> list[str]:
 
 def interference_of(run: Snapshot, name: str) -> list[str]:
     arm = run.arms[name]
-    return interference(arm.interference, run.summary(name), sum(end.wall_s for end in arm.finishes.values()), run.unit)
+    measured_s = sum(end.wall_s for end in arm.finishes.values())
+    return interference(arm.interference, run.summaries[name], measured_s, run.unit)
 
 
 LOCK_CLOCKS = (

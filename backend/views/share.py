@@ -88,7 +88,7 @@ def _curves(run: Snapshot) -> Curves | None:
         caches = [[s + f for s, f in zip(arm.kv_sliding, arm.kv_full, strict=True)] for arm in (a, b)]
         last = min(map(len, caches)) - 1
         ratio = caches[0][last] / caches[1][last] if caches[1][last] else 1.0
-        comparison = run.comparison()
+        comparison = run.comparison
         faster = max(comparison.ratio, 1 / comparison.ratio) if comparison else 1.0
         if max(ratio, 1 / ratio if ratio else 1.0) > max(MIN_GAIN, faster):
             lines = [_thinned([(i + 1, size) for i, size in enumerate(cache)]) for cache in caches]

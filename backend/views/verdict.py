@@ -61,14 +61,14 @@ def verdict_of(run: Snapshot, gate: Gate | None = None) -> VerdictText:
         return _of_requests(run, pair)
     if run.status == "interrupted":
         return VerdictText()
-    summaries = [run.summary(name) for name in run.arms]
+    summaries = list(run.summaries.values())
     if pair is None:
         return VerdictText(_alone(next(iter(run.arms)), summaries[0], run.unit))
     comparison, quality = pair.comparison, gate_text(gate)
     if run.equal_arms:
-        verdict = _of_equal_arms(comparison, run.texts(), run.unit)
+        verdict = _of_equal_arms(comparison, run.texts, run.unit)
     else:
-        verdict = worded(comparison, pair.memory, pair.kv, run.texts(), run.unit, pair.names, quality)
+        verdict = worded(comparison, pair.memory, pair.kv, run.texts, run.unit, pair.names, quality)
     lengths = {summary.tokens for summary in summaries}
     if comparison is not None and len(lengths) > 1:
         first = f"{min(lengths):,} {step_word(run.unit)}s"

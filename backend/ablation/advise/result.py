@@ -232,7 +232,7 @@ class _Answer:
         front = {point.label for point in chart.points if point.front} if chart is not None else {*self.now.able}
         self.arms = {name: msgspec.structs.replace(arm, pareto=name in front) for name, arm in arms.items()}
         self.no_better, timed = "", question.wish in ("latency", "throughput")
-        comparison = self._run.comparison() if self._run is not None and timed else None
+        comparison = self._run.snapshot().comparison if self._run is not None and timed else None
         if self._last is not None and comparison is not None and comparison.outcome != "b_faster":
             title, interval = self.space.arms[self._last.arm].title, _interval(comparison.low, comparison.high)
             self.no_better = f"{title} was {three(comparison.ratio)}\u00d7 as fast{interval}"
@@ -290,7 +290,7 @@ class _Answer:
         certificate: list[str] = []
         if run is not None:
             snapshot = run.snapshot()
-            comparison, summary = snapshot.comparison(), snapshot.summary("B")
+            comparison, summary = snapshot.comparison, snapshot.summaries["B"]
             ratio = Estimate(comparison.ratio, comparison.low, comparison.high) if comparison else None
             low, high = summary.latency_interval_s or (None, None)
             measured = msgspec.structs.replace(
@@ -301,7 +301,7 @@ class _Answer:
                 ttft_s=summary.ttft_s,
                 peak_memory_bytes=summary.peak_memory_bytes or measured.peak_memory_bytes,
             )
-            certificate.append(_proof(run.ledger("B"), {*measured.choices, TOKENS}))
+            certificate.append(_proof(snapshot.ledgers["B"], {*measured.choices, TOKENS}))
             again = "Measured again in fresh workers beside the model as it comes"
             certificate.append(
                 f"{again}, in {plural(comparison.pairs if comparison else 0, 'pair')} of runs{_bounds(ratio)}."
