@@ -1,12 +1,11 @@
 """What each step of an ablation is worth, as one document (kind "ablation", schema 3)."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
 from tokendyno.backend.ablation.bootstrap import memory_interval
-from tokendyno.backend.ablation.journal import Cost, Journal, Trial
+from tokendyno.backend.ablation.journal import Cost, Journal, Trial, TrialsDocument
 from tokendyno.backend.ablation.steps import Kind, Step
 from tokendyno.backend.ablation.trials import Admitted
 from tokendyno.backend.config import Workload
@@ -49,15 +48,9 @@ class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     equal: bool = False
 
 
-class AblationDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AblationDocument(TrialsDocument, frozen=True, tag="ablation"):
     """An ablation as it is now. `rounds`: as asked for; `complete`: whether every trial has run."""
 
-    kind: Literal["ablation"]
-    schema: Literal[3]
-    model: str
-    model_label: str
-    machine: dict[str, str]
-    versions: dict[str, str]
     workload: Workload
     rounds: int
     complete: bool

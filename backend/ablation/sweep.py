@@ -5,11 +5,10 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import msgspec
 
-from tokendyno.backend.ablation.journal import Cost, Journal, Trial
+from tokendyno.backend.ablation.journal import Cost, Journal, Trial, TrialsDocument
 from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload, workload_of
@@ -87,16 +86,10 @@ class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quality: Cost | None = None
 
 
-class SweepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SweepDocument(TrialsDocument, frozen=True, tag="sweep"):
     """A sweep as it is now. `over`: what was varied, and its values; `complete`: whether every trial has run;
     `traffic`: the preset that requests were drawn from, "" for one prompt, which is `workload`."""
 
-    kind: Literal["sweep"]
-    schema: Literal[3]
-    model: str
-    model_label: str
-    machine: dict[str, str]
-    versions: dict[str, str]
     arm: dict[str, str]
     over: dict[str, list[str]]
     workload: Workload

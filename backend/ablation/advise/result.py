@@ -14,6 +14,7 @@ from tokendyno.backend.ablation.advise.space import Builder, Candidate, Pruned, 
 from tokendyno.backend.ablation.advise.steps import EXPLORE, Steps
 from tokendyno.backend.ablation.advise.wishes import TITLES, Question, Wish, token_s
 from tokendyno.backend.ablation.journal import Cost as Quality
+from tokendyno.backend.ablation.journal import TrialsDocument, document_head
 from tokendyno.backend.ablation.trials import DOUBTFUL
 from tokendyno.backend.arms.arguments import arguments_of, parts_of
 from tokendyno.backend.arms.check import Checked
@@ -117,7 +118,7 @@ class Winner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [*figures, *([(arm.over_bound, "its roofline bound")] if arm.over_bound else [])]
 
 
-class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AdviceDocument(TrialsDocument, frozen=True, tag="advise"):
     """Advice as it is now.
 
     limits     what was asked for besides the wish, by name; budget_s, spent_s: seconds that it may take, and took
@@ -127,12 +128,6 @@ class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     predicted  on a GPU that is not here, where nothing is measured: the arms by bound and memory
     """
 
-    kind: Literal["advise"]
-    schema: Literal[3]
-    model: str
-    model_label: str
-    machine: dict[str, str]
-    versions: dict[str, str]
     workload: Workload
     wish: Wish
     limits: dict[str, str]
@@ -155,10 +150,8 @@ class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _document(builder: Builder, question: Question, **fields: Any) -> AdviceDocument:
-    label, machine, limits = builder.facts.label, builder.machine.describe(), dict(question.limits.settings())
-    work, wish = question.work, question.wish
-    head = ("advise", 3, question.model, label, machine, hardware.versions(), work, wish, limits)
-    return AdviceDocument(*head, **fields)  # type: ignore[arg-type]
+    asked = question.work, question.wish, dict(question.limits.settings())
+    return AdviceDocument(*document_head(question.model, builder.facts, builder.machine), *asked, **fields)
 
 
 def predicted_document(builder: Builder, question: Question, gpu: str, runs: RunLog) -> AdviceDocument:
