@@ -31,10 +31,8 @@ from tokendyno.backend.units import plural
 
 
 class PlaceLost(Exception):
-    """What a place was doing is lost, and its unfinished trials are given back; the message says why.
-
-    gone   the place can take no other
-    """
+    """What a place was doing is lost, and its unfinished trials are given back; the message says why. `gone`: the place
+    can take no other."""
 
     def __init__(self, why: str, gone: bool = False) -> None:
         super().__init__(why)

@@ -173,7 +173,6 @@ def _requests(traffic: str, sizes: Mapping[str, int], seed: int) -> Traffic:
 
 
 def _such_as(name: str) -> str:
-    """Values that may be swept over."""
     if name in SIZES:
         return "4,12,24" if name in TRAFFIC_SIZES else "1,8,32"
     axis = next(axis for axis in all_axes() if axis.name == name)

@@ -45,7 +45,6 @@ def advise(options: argparse.Namespace) -> int:
 
 
 def advised(options: argparse.Namespace) -> tuple[AdviceDocument, Ended]:
-    """The advice, and how seeking it ended."""
     check_distinct({"--json": options.json, "--journal": options.journal})
     budget_s = read_budget(options.budget)
     limits = Limits.read(options.memory, options.latency, options.ttft, options.quality)

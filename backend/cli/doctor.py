@@ -41,10 +41,8 @@ class ChoiceEntry(msgspec.Struct, frozen=True):
 
 
 class DoctorDocument(msgspec.Struct, frozen=True):
-    """The machine and what it can run: every choice with its verdict for the default model.
-
-    bandwidth  measured now or earlier; null: never, or that failed
-    """
+    """The machine and what it can run: every choice with its verdict for the default model. `bandwidth`: measured now
+    or earlier; null: never, or that failed."""
 
     machine: dict[str, str]
     versions: dict[str, str]
@@ -178,7 +176,6 @@ def _some(names: Sequence[str], width: int) -> str:
 
 
 def everything(report: Report) -> list[Block]:
-    """Every version, every choice and every reason."""
     document = report.document
 
     def section(title: str, rows: Sequence[Row], columns: Sequence[Column] = _PAIRS) -> Block:

@@ -121,7 +121,6 @@ def _delete(history: History, action: str, words: list[str]) -> None:
 
 
 def _one(history: History, action: str, words: list[str]) -> str:
-    """The id of the one run that an action is about."""
     if len(words) != 1:
         raise InputError(f"Which run? Name one by the beginning of its id: tokendyno history {action} ID.")
     return _resolved(history, words[0])
@@ -225,7 +224,6 @@ def pins_blocks(side_by_side: SideBySide) -> list[Block]:
 
 
 def _when(created: float) -> str:
-    """A moment in this machine's time."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
 
 

@@ -178,7 +178,6 @@ def trial_task_of(options: argparse.Namespace, bench: Bench) -> TrialTask:
 
 
 def _how_to_go_on(options: argparse.Namespace) -> str:
-    """Where finished trials are, and how to go on."""
     if options.journal is not None:
         return f"Finished trials are kept in {options.journal}: the same command goes on."
     return "Only what is shown here is left of finished trials; with --journal FILE the same command could go on."

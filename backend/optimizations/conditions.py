@@ -176,7 +176,6 @@ def hub_kernel_layers(s: Subject) -> dict[str, str]:
 
 
 def hub_kernel_repositories(s: Subject) -> tuple[str, ...]:
-    """Repositories of the Hub with kernels for this model on this device."""
     return tuple(hub_kernel_layers(s).values())
 
 

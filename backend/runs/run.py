@@ -49,11 +49,8 @@ class Columns(msgspec.Struct, frozen=True):
 
 
 class Update(NamedTuple, Generic[C]):
-    """A run past a viewer's cursors, all of one moment.
-
-    version   changes whenever anything but the columns may have changed
-    snapshot  None while the viewer's version is current, or one whose head is cached
-    """
+    """A run past a viewer's cursors, all of one moment. `version`: changes whenever anything but the columns may have
+    changed. `snapshot`: None while the viewer's version is current, or one whose head is cached."""
 
     status: Status
     ended: bool

@@ -26,10 +26,8 @@ _NAMES: dict[Witness, str] = {"weights": "the weights take", "kv": "the KV cache
 
 @dataclass(frozen=True)  # without slots: what is computed from it is kept
 class Snapshot(OfRun):
-    """A copy of a run's state, which later records leave alone: read it from any thread.
-
-    repeat  index of the repeat that is under way, or was the last
-    """
+    """A copy of a run's state, which later records leave alone: read it from any thread. `repeat`: index of the repeat
+    that is under way, or was the last."""
 
     created: Created
     status: Status

@@ -79,7 +79,6 @@ class Estimate(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Both ends."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 

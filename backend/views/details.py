@@ -192,10 +192,8 @@ def _noisy(cv: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PromptPass:
-    """The passes up to the first token, whose sampling is in their time too.
-
-    tokens        of all rows, padding included
-    """
+    """The passes up to the first token, whose sampling is in their time too. `tokens`: of all rows, padding
+    included."""
 
     tokens: int
     passes: int
@@ -236,11 +234,8 @@ RESERVED_SHARE = 0.02
 
 
 class MemoryCheck(NamedTuple):
-    """One part of the memory; None: not predicted, or not measured.
-
-    remark  what may explain an error, beside the prediction
-    margin  bytes by which the prediction may be off, 0 where none is stated
-    """
+    """One part of the memory; None: not predicted, or not measured. `remark`: what may explain an error, beside the
+    prediction. `margin`: bytes by which the prediction may be off, 0 where none is stated."""
 
     part: str
     label: str

@@ -93,10 +93,8 @@ class Pace(msgspec.Struct, frozen=True):
 
 
 class ArmOnPage(msgspec.Struct, frozen=True, kw_only=True, rename={"interference": "spoilers"}):
-    """What the page shows of an arm of any run, but its series.
-
-    state         waiting, working, done, failed or cancelled
-    """
+    """What the page shows of an arm of any run, but its series. `state`: waiting, working, done, failed or
+    cancelled."""
 
     name: str
     label: str
@@ -112,10 +110,7 @@ class ArmOnPage(msgspec.Struct, frozen=True, kw_only=True, rename={"interference
 
 
 class ArmHead(ArmOnPage, frozen=True, kw_only=True, rename={"roofline": "floor", "annotations": "marks"}):
-    """An arm that answers one prompt.
-
-    pace   how the text grew; empty until the run has ended
-    """
+    """An arm that answers one prompt. `pace`: how the text grew; empty until the run has ended."""
 
     predicted: KvCurve | None
     verified: str
@@ -129,11 +124,8 @@ class ArmHead(ArmOnPage, frozen=True, kw_only=True, rename={"roofline": "floor",
 
 
 class RunOnPage(msgspec.Struct, frozen=True, kw_only=True):
-    """What the page shows of any run, but its series.
-
-    quiet   the browser shares the CPU with the measurement and should poll less often
-    digest  the ledgers of all arms in one line; None while there are none
-    """
+    """What the page shows of any run, but its series. `quiet`: the browser shares the CPU with the measurement and
+    should poll less often. `digest`: the ledgers of all arms in one line; None while there are none."""
 
     title: str
     note: str
@@ -152,10 +144,7 @@ class RunOnPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Head(RunOnPage, frozen=True, kw_only=True):
-    """A run of one prompt, or of given texts.
-
-    figures  by chart, the one figure that a slide shows beside it
-    """
+    """A run of one prompt, or of given texts. `figures`: by chart, the one figure that a slide shows beside it."""
 
     memory_label: str
     texts: str

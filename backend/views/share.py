@@ -34,11 +34,8 @@ class Curves(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """A run in words and curves.
-
-    curves       None where no arm has generated anything
-    command      that repeats it; "" for a run of many requests or given texts
-    """
+    """A run in words and curves. `curves`: None where no arm has generated anything. `command`: that repeats it; "" for
+    a run of many requests or given texts."""
 
     title: str
     model: str

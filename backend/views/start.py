@@ -235,10 +235,8 @@ def pays_sentence(run: Snapshot) -> str:
 
 
 class Crossing(msgspec.Struct, frozen=True):
-    """Seconds from the end of each arm's imports, over tokens after its first: two lines that cross.
-
-    starts_s, steps_s  where the line of each arm begins, and by how much it rises with each token; in the arms' order
-    """
+    """Seconds from the end of each arm's imports, over tokens after its first: two lines that cross. `starts_s`,
+    `steps_s`: where the line of each arm begins, and by how much it rises with each token; in the arms' order."""
 
     starts_s: list[float]
     steps_s: list[float]

@@ -75,7 +75,6 @@ def step_text(run: Snapshot, name: str) -> StepText | None:
 
 
 def step_tiles(step: StepText | None) -> list[Tile]:
-    """A step and its parts as rows of a table."""
     if step is None:
         return []
     if step.missing:

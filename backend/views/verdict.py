@@ -145,7 +145,6 @@ def _of_equal_arms(comparison: Comparison | None, texts: TextComparison | None, 
 
 
 def _alone(name: str, summary: Summary, unit: Unit) -> str:
-    """The sentence on a single arm."""
     clauses = []
     if summary.tokens_per_s is not None:
         rate, whole = summary.tokens_per_s, summary.batch_tokens_per_s
@@ -196,7 +195,6 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def _of_requests(run: Snapshot, pair: Pair | None) -> VerdictText:
-    """The verdict on a run with all requests served."""
     if pair is None:
         name, summary = next(iter(run.batch_summaries.items()))
         return VerdictText(f"{name} serves {_rate(summary)} {USEFUL}.")

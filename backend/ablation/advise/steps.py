@@ -89,7 +89,6 @@ class _Durations:
 
     @property
     def reading_s(self) -> float:
-        """What reading texts takes with two arms."""
         known = [cost.spent_s for cost in self._journal.costs.values()]
         return max(known, default=READING_TRIALS * self._common_s())
 
@@ -205,7 +204,6 @@ class Steps:
         return self._current_search().posterior([*observations, *expected], failed) if observations else None
 
     def standing(self) -> Standing:
-        """Who leads, and who may still win."""
         posterior, index = self._posterior(), self._current_search().index
         if posterior is None:
             return Standing([], {}, [], [], False)

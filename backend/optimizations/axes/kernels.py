@@ -46,7 +46,6 @@ ROWS = "DecoderLayerOfGPT2"
 
 
 def _cached(subject: Subject) -> tuple[str, ...]:
-    """Repositories with kernels for this model that are on this machine."""
     return tuple(name for name in hub_kernel_repositories(subject) if name in subject.machine.hub_kernels)
 
 

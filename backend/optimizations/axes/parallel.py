@@ -123,7 +123,6 @@ LAYERS = (
 
 
 def conflict_of(layout: Layout, subject: Subject) -> Conflict | None:
-    """The first choice of another axis that is in the way."""
     if layout.kind in ("tensor", "expert") and runs_mxfp4(subject) and not runs_own_mxfp4(subject):
         return HUB_MXFP4
     for conflict in {"device-map": LAYERS, "expert": SHARED_EXPERTS}.get(layout.kind, RANKS):
