@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
+
 from tokendyno.backend.config import Request
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors.several_machines import parse_endpoint
@@ -237,9 +239,7 @@ class SideBySide(Generic[Key]):
 
     def _run(self, place: Place, unit: Unit[Key]) -> None:
         """Body of a place's thread: one unit."""
-        job = TrialTask(
-            [request for _, request in unit.trials], self._job.models_dir, self._job.device, self._job.versions
-        )
+        job = msgspec.structs.replace(self._job, requests=[request for _, request in unit.trials])
         try:
             for answer in place.carry_out(job):
                 if isinstance(answer, Impossible):

@@ -10,7 +10,7 @@ from tokendyno.backend.ablation.steps import Kind, Step
 from tokendyno.backend.ablation.trials import Admitted
 from tokendyno.backend.config import Workload
 from tokendyno.backend.runs.statistics import Estimate, estimate, mean
-from tokendyno.backend.runs.summary import Comparison, Measured, compare
+from tokendyno.backend.runs.summary import Comparison, Measured, compare_pairs, pair_ratios
 
 
 class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,7 +69,7 @@ def results(steps: Sequence[Step], admitted: Admitted, journal: Journal, greedy:
         equal = not first and admitted.planned[step.arm] == admitted.planned[other.arm]
         before, after = [there for there, _ in pairs], [here for _, here in pairs]
         a, b = ([Measured(trial.latency_s) for trial in paired] for paired in (before, after))
-        comparison = compare(a, b, equal=equal)
+        comparison = compare_pairs(pair_ratios(a, b), equal)
         token_s, ttft = _token_s(here), estimate([trial.ttft_s for trial in here])
         more_s, interval_s = _more_s(comparison, _token_s(before))
         peak_before, peak_after = _peak(before), _peak(after)

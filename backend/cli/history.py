@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from tokendyno.backend.cli.files import give, typed_path
+from tokendyno.backend.cli.files import give
 from tokendyno.backend.cli.options import Add
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.run_table import run_blocks
-from tokendyno.backend.cli.stored import HISTORY_HELP, default_file
+from tokendyno.backend.cli.stored import add_history
 from tokendyno.backend.cli.terminal import Block, Column, Line, Table
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.history.history import History
@@ -46,7 +46,7 @@ class HistoryDocument(msgspec.Struct, frozen=True):
 
 def history(options: argparse.Namespace) -> int:
     action, words = options.action, options.what
-    with _opened(options.history or default_file()) as (history, runs):
+    with _opened(options.history) as (history, runs):
         match action:
             case "list":
                 if words:
@@ -266,4 +266,4 @@ def add_commands(add: Add) -> None:
     sub.add_argument("--limit", type=int, default=20, metavar="N", help="rows of a page")
     sub.add_argument("--page", type=int, default=1, metavar="N", help="which page")
     sub.add_argument("--all", action="store_true", help="list: all rows; show: every figure")
-    sub.add_argument("--history", type=typed_path, metavar="FILE", help=HISTORY_HELP)
+    add_history(sub)

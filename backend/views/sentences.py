@@ -103,13 +103,17 @@ SHOWN_VERSIONS = ("torch", "transformers")
 
 
 def origin_sentence(created: Created) -> str:
-    """Machine, date and versions of a run that came from a file; "" for one that ran here."""
+    """Where a run that came from a file was recorded; "" for one that ran here."""
     if created.origin == "here":
         return ""
+    return f"Recorded on {stamp(created)}."
+
+
+def stamp(created: Created) -> str:
+    """Machine, date and versions of a run."""
     date = time.strftime("%Y-%m-%d", time.gmtime(created.created))
     versions = [f"{name} {created.versions[name]}" for name in SHOWN_VERSIONS if name in created.versions]
-    parts = [f"Recorded on {device_name(created.machine)}", date, *versions]
-    return f"{', '.join(parts)}."
+    return ", ".join([device_name(created.machine), date, *versions])
 
 
 def whole_note(created: Created) -> str:
