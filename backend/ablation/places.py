@@ -204,7 +204,9 @@ class SideBySide(Generic[Key]):
         try:
             while self._waiting or busy:
                 while self._waiting and self._free:
-                    self._start(self._free.popleft(), self._waiting.popleft())
+                    place, unit = self._free.popleft(), self._waiting.popleft()
+                    name = f"place-{place.name}"
+                    threading.Thread(target=self._run, args=(place, unit), name=name, daemon=True).start()
                     busy += 1
                 if not busy:
                     raise InputError("No place is left in which trials can run. Finished ones are kept.")
@@ -222,9 +224,6 @@ class SideBySide(Generic[Key]):
         finally:
             for place in self._places if busy else ():
                 place.stop()
-
-    def _start(self, place: Place, unit: Unit[Key]) -> None:
-        threading.Thread(target=self._run, args=(place, unit), name=f"place-{place.name}", daemon=True).start()
 
     def _give_back(self, lost: _Lost[Key]) -> None:
         unit = lost.unit

@@ -14,7 +14,7 @@ from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.batch_summary import BatchSummary, differing, summarize_batch
 from tokendyno.backend.runs.records import ArmPlanned, Created, OfRun, Status
 from tokendyno.backend.runs.statistics import estimate
-from tokendyno.backend.runs.summary import Comparison, Measured, Summary, compare_pairs, pair_ratios, summarize
+from tokendyno.backend.runs.summary import Comparison, Summary, compare_pairs, pair_ratios, summarize
 from tokendyno.backend.runs.texts import TextComparison, compare_texts
 
 TOLERANCE: dict[Witness, float] = {"weights": 0.02, "kv": 0.02}
@@ -139,15 +139,12 @@ class Snapshot(OfRun):
         second of B / of A."""
         if len(self.arms) != 2:
             return []
-        if self.request.traffic is None:
-            return pair_ratios(*self._pairs(), self.unit == "token")
-        a, b = (self.useful_rates(name) for name in self.arms)
-        return [b[n] / rate for n, rate in a.items() if rate > 0 and b.get(n, 0.0) > 0]
-
-    def _pairs(self) -> tuple[list[Measured], list[Measured]]:
-        a, b = ({n: run for n, run in arm.measured().items() if arm.completed(n)} for arm in self.arms.values())
-        both = [n for n in a if n in b]
-        return [a[n] for n in both], [b[n] for n in both]
+        if self.request.traffic is not None:
+            of_a, of_b = (self.useful_rates(name) for name in self.arms)
+            return [of_b[n] / rate for n, rate in of_a.items() if rate > 0 and of_b.get(n, 0.0) > 0]
+        a, b = (arm.measured() for arm in self.arms.values())
+        both = [n for n in a if n in b and self._paired(n)]
+        return pair_ratios([a[n] for n in both], [b[n] for n in both], self.unit == "token")
 
     @cached_property
     def texts(self) -> TextComparison | None:

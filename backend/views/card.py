@@ -18,7 +18,6 @@ from tokendyno.backend.views.comparison import (
     USEFUL,
     Bytes,
     Difference,
-    Headline,
     Pair,
     capitalized,
     differences,
@@ -142,6 +141,7 @@ def _card(
     """The card of a run of either kind. `gained`: what B gains in speed, in words."""
     head = headline(comparison, pair.names, serves=run.request.traffic is not None)
     tone, recommendation = _recommendation(run, comparison, pair, gate)
+    unbounded = "the pairs differ too much to bound it" if comparison.low is not None else ""
     return Card(
         head.lead,
         head.figure,
@@ -150,7 +150,7 @@ def _card(
         comparison.low,
         comparison.high,
         run.pair_ratios,
-        _ends(head, comparison),
+        f"{head.ends} ({comparison.confidence:.0%})" if head.ends else unbounded,
         dict(pair.names),
         comparison.decided,
         recommendation,
@@ -302,12 +302,6 @@ def _quality_tile(run: Snapshot, gate: Gate | None) -> CardTile:
     where, cost = f"of {gate.positions:,} places{', your text' if gate.own else ''}", cost_text(gate)
     percent = share_text(gate.difference.top1_agreement).removesuffix("%")
     return CardTile(title, percent, "", "%", f"{where}: {cost}" if cost else where)
-
-
-def _ends(head: Headline, comparison: Comparison) -> str:
-    if head.ends:
-        return f"{head.ends} ({comparison.confidence:.0%})"
-    return "the pairs differ too much to bound it" if comparison.low is not None else ""
 
 
 # --- the figure beside each chart of a slide --------------------------------------------------------

@@ -44,7 +44,12 @@ def detail_rows(run: Snapshot, name: str) -> list[Tile]:
     return [
         *details(summary, counts, phases_s, run.created.device, run.unit, run.memory_label, bool(ranks)),
         *_load_rows(arm.loaded),
-        _roofline_row(summary, predicted.roofline_work, predicted.roofline_note, run.unit),
+        tile(
+            "floor",
+            f"Roofline bound per {step_word(run.unit)}, mid-run",
+            in_seconds(summary.roofline_s),
+            " at ".join(filter(None, [predicted.roofline_work, predicted.roofline_note])),
+        ),
         *prompt_pass_rows(prompt_pass(run, name), bound),
         *(
             [tile("ttft_floor", "Roofline bound of the prefill", in_seconds(bound.seconds), bound.work)]
@@ -135,11 +140,6 @@ def _load_rows(loaded: Loaded | None) -> list[Tile]:
         for place, label in where.items()
         if place in loaded.peak_bytes
     ]
-
-
-def _roofline_row(summary: Summary, work: str, note: str, unit: Unit) -> Tile:
-    work = f"{work} at {note}" if work else note
-    return tile("floor", f"Roofline bound per {step_word(unit)}, mid-run", in_seconds(summary.roofline_s), work)
 
 
 def interval_tile(summary: Summary, unit: Unit) -> Tile:
