@@ -112,7 +112,7 @@ class Choice:
               0 nothing, 10 nothing (only experts), 20 time, 30 float32 precision, 40 down to 8 bits, 50 down to 4
     combines  choices of other axes, as (axis, choice), to be suggested together with it where it alone is not enough
     example   how it may be written, where its name alone says too little to run
-    tried_on_several_gpus  whether a model was run with it, split over several GPUs
+    tried_on_several_gpus  of rows of the table of what fits: whether a model was run with it, split over several GPUs
     """
 
     name: str

@@ -26,7 +26,6 @@ class Allocator(Optimization):
             "expandable",
             "Segments grow in place, so that tensors which grow, such as a KV cache, leave no gaps behind.",
             (_NO_GPU,),
-            tried_on_several_gpus=False,
             title="expandable segments",
         ),
     )

@@ -323,11 +323,8 @@ class Attention(Optimization):
     costs = {
         "eager": "time and memory at long prompts",
         "flex_attention": "time to compile",
-        "flash_attention_2": "a package to install",
-        "flash_attention_3": "a package to install",
-        "flash_attention_4": "a package to install",
-        "kernels-community/flash-attn2": "a download of binaries",
-        "kernels-community/vllm-flash-attn3": "a download of binaries",
+        **dict.fromkeys((FA2, FA3, FA4), "a package to install"),
+        **dict.fromkeys((HUB_FA2, HUB_FA3), "a download of binaries"),
         "hub": "a download of strangers' binaries",
     }
     choices = (

@@ -169,7 +169,6 @@ class Prefill(Optimization):
                 f"Temporary tensors of {size:,} tokens at a time, however long the prompt is.",
                 _CHUNKS,
                 loss=loss,
-                tried_on_several_gpus=False,
                 title=f"chunks of {size:,}",
             )
             for size, loss in ((512, 23), (2048, 20))
@@ -178,13 +177,11 @@ class Prefill(Optimization):
             "captured",
             "One pass, captured as a CUDA graph for each length and replayed: nothing waits for launches.",
             _CAPTURED,
-            tried_on_several_gpus=False,
         ),
         Choice(
             "compiled",
             "One pass, compiled for each length as the step is, and captured where the step is captured.",
             _COMPILED,
-            tried_on_several_gpus=False,
         ),
     )
 
