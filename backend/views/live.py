@@ -27,7 +27,6 @@ from tokendyno.backend.views.ledger import (
     LedgerRow,
     ledger_digest,
     ledger_rows,
-    ledger_summary,
     prompt_rows,
 )
 from tokendyno.backend.views.phases import PhaseBar, PhaseStep, phase_bar, phase_step
@@ -113,7 +112,6 @@ class ArmHead(ArmOnPage, frozen=True, kw_only=True, rename={"roofline": "floor",
     """An arm that answers one prompt. `pace`: how the text grew; empty until the run has ended."""
 
     predicted: KvCurve | None
-    verified: str
     prompt_tokens: int
     roofline: RooflineCurve | None = None
     annotations: list[AnnotationText] = []
@@ -293,11 +291,9 @@ def pair_underway(run: Snapshot) -> str:
 
 def _arm_head(run: Snapshot, name: str) -> ArmHead:
     arm = run.arms[name]
-    fields = arm_fields(run, name, diagnoses(run.summaries[name], run.unit))
     return ArmHead(
-        **fields,
+        **arm_fields(run, name, diagnoses(run.summaries[name], run.unit)),
         predicted=_kv_curve(arm),
-        verified=ledger_summary(fields["ledger"]) if fields["ledger"] else "",
         prompt_tokens=arm.started.prompt_tokens if arm.started else 0,
         roofline=_roofline_curve(arm, run.unit, run.request.workload.max_new_tokens),
         annotations=annotations(arm.annotations),

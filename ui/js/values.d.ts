@@ -315,7 +315,6 @@ declare namespace Live {
     spoilers: string[];
     code: string;
     predicted: KvCurve | null;
-    verified: string;
     prompt_tokens: number;
     floor: RooflineCurve | null;
     marks: AnnotationText[];
