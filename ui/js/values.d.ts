@@ -532,7 +532,6 @@ declare namespace Batch {
     e: number[];
     pad: number[];
     w: number[];
-    free: number[];
     pfirst: number;
     pe: number[];
     r: number[];
