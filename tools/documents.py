@@ -92,8 +92,8 @@ def of_recordings() -> Iterator[Row]:
         run = folded(read_recording(path)).snapshot()
         if len(run.arms) != 2:
             continue
-        request, (a, b), comparison = run.request, run.arms.values(), run.comparison()
-        summaries = [run.summary(name) for name in run.arms]
+        request, (a, b), comparison = run.request, run.arms.values(), run.comparison
+        summaries = list(run.summaries.values())
         real = a.ids and not is_random(request.model)
         times = None
         if comparison:

@@ -150,7 +150,8 @@ def run_arm(model: str, choices: str, work: dict[str, Any]) -> dict[str, Any]:
         bench.close()
     if run.status != "done":
         return {"error": run.message}
-    rows = [(row.finding.axis, row.status, f"{row.finding.proof} {row.reason}".strip()) for row in run.ledger("A")]
+    ledger = run.snapshot().ledgers["A"]
+    rows = [(row.finding.axis, row.status, f"{row.finding.proof} {row.reason}".strip()) for row in ledger]
     return {
         "alarms": [row for row in rows if row[1] in ALARMS],
         "unchecked": [row for row in rows if row[1] == "unchecked"],

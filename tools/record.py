@@ -89,7 +89,7 @@ def check(path: Path, recipe: Recipe) -> str:
     if not created.versions.get("torch") or not created.machine:
         raise InputError("it does not name its versions and machine")
     for name in run.arms:
-        for row in run.ledger(name):
+        for row in run.ledgers[name]:
             if row.status not in TRUSTED and row.finding.axis not in recipe.amber:
                 raise InputError(f"arm {name}, {row.finding.axis}: {row.status}: {row.finding.proof} {row.fell_back}")
     speeds = [f"{name} {arm.t_s[-1]:.3g} s for {len(arm.t_s):,} tokens" for name, arm in run.arms.items() if arm.t_s]

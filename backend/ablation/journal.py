@@ -14,6 +14,7 @@ from tokendyno.backend import hardware
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import UNDECODABLE, InputError, shown
 from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.units import plural
 from tokendyno.backend.views.quality import counts
 
@@ -55,6 +56,23 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
         versions = ((name, self.versions.get(name, "missing"), now.versions.get(name, "missing")) for name in packages)
         differ = [f"{name} {then}, here {here}" for name, then, here in versions if then != here]
         return f"it was begun with other versions ({'; '.join(differ)})" if differ else ""
+
+
+class TrialsDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+    """What the document of every kind of trials begins with, after its `kind`."""
+
+    schema: Literal[3]
+    model: str
+    model_label: str
+    machine: dict[str, str]
+    versions: dict[str, str]
+
+
+def document_head(
+    model: str, facts: ModelFacts, machine: Machine
+) -> tuple[Literal[3], str, str, dict[str, str], dict[str, str]]:
+    """The fields of a `TrialsDocument`."""
+    return 3, model, facts.label, machine.describe(), hardware.versions()
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial", tag_field="line"):

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from tokendyno.backend import hardware
 from tokendyno.backend.ablation.advise.course import Advice, question_of
 from tokendyno.backend.ablation.advise.result import AdviceDocument
 from tokendyno.backend.ablation.course import Course
-from tokendyno.backend.ablation.journal import Heading, heading_of
+from tokendyno.backend.ablation.journal import Heading, document_head, heading_of
 from tokendyno.backend.ablation.result import AblationDocument, StepResult, results
 from tokendyno.backend.ablation.steps import plan_steps
 from tokendyno.backend.ablation.sweep import (
@@ -65,19 +64,10 @@ class Ablation(Course):
         return self._results[1]
 
     def document(self, rounds: int) -> AblationDocument:
-        steps, bench, model = self.results(), self._bench, self.heading.model
-        return AblationDocument(
-            "ablation",
-            3,
-            model,
-            bench.facts(model).label,
-            bench.machine().describe(),
-            hardware.versions(),
-            self.heading.workload,
-            rounds,
-            all(step.refused or step.trials >= rounds for step in steps),
-            steps,
-        )
+        steps, heading = self.results(), self.heading
+        head = document_head(heading.model, self._bench.facts(heading.model), self._bench.machine())
+        complete = all(step.refused or step.trials >= rounds for step in steps)
+        return AblationDocument(*head, heading.workload, rounds, complete, steps)
 
 
 class Sweep(Course):
@@ -98,22 +88,11 @@ class Sweep(Course):
         return point_results(self.every, self.refused, self.journal)
 
     def document(self, rounds: int) -> SweepDocument:
-        points, bench, heading = self.results(), self._bench, self.heading
-        return SweepDocument(
-            "sweep",
-            3,
-            heading.model,
-            bench.facts(heading.model).label,
-            bench.machine().describe(),
-            hardware.versions(),
-            heading.base,
-            self.over,
-            heading.workload,
-            rounds,
-            all(point.refused or point.trials >= rounds for point in points),
-            points,
-            heading.traffic,
-        )
+        points, heading = self.results(), self.heading
+        head = document_head(heading.model, self._bench.facts(heading.model), self._bench.machine())
+        complete = all(point.refused or point.trials >= rounds for point in points)
+        work, traffic = heading.workload, heading.traffic
+        return SweepDocument(*head, heading.base, self.over, work, rounds, complete, points, traffic)
 
 
 class AdviceCourse(Course):

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
+
 from tokendyno.backend.config import Request
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors.several_machines import parse_endpoint
@@ -31,10 +33,8 @@ from tokendyno.backend.units import plural
 
 
 class PlaceLost(Exception):
-    """What a place was doing is lost, and its unfinished trials are given back; the message says why.
-
-    gone   the place can take no other
-    """
+    """What a place was doing is lost, and its unfinished trials are given back; the message says why. `gone`: the place
+    can take no other."""
 
     def __init__(self, why: str, gone: bool = False) -> None:
         super().__init__(why)
@@ -204,7 +204,9 @@ class SideBySide(Generic[Key]):
         try:
             while self._waiting or busy:
                 while self._waiting and self._free:
-                    self._start(self._free.popleft(), self._waiting.popleft())
+                    place, unit = self._free.popleft(), self._waiting.popleft()
+                    name = f"place-{place.name}"
+                    threading.Thread(target=self._run, args=(place, unit), name=name, daemon=True).start()
                     busy += 1
                 if not busy:
                     raise InputError("No place is left in which trials can run. Finished ones are kept.")
@@ -223,9 +225,6 @@ class SideBySide(Generic[Key]):
             for place in self._places if busy else ():
                 place.stop()
 
-    def _start(self, place: Place, unit: Unit[Key]) -> None:
-        threading.Thread(target=self._run, args=(place, unit), name=f"place-{place.name}", daemon=True).start()
-
     def _give_back(self, lost: _Lost[Key]) -> None:
         unit = lost.unit
         unit.losses += 1
@@ -239,9 +238,7 @@ class SideBySide(Generic[Key]):
 
     def _run(self, place: Place, unit: Unit[Key]) -> None:
         """Body of a place's thread: one unit."""
-        job = TrialTask(
-            [request for _, request in unit.trials], self._job.models_dir, self._job.device, self._job.versions
-        )
+        job = msgspec.structs.replace(self._job, requests=[request for _, request in unit.trials])
         try:
             for answer in place.carry_out(job):
                 if isinstance(answer, Impossible):

@@ -1,17 +1,16 @@
 """What each step of an ablation is worth, as one document (kind "ablation", schema 3)."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
 from tokendyno.backend.ablation.bootstrap import memory_interval
-from tokendyno.backend.ablation.journal import Cost, Journal, Trial
+from tokendyno.backend.ablation.journal import Cost, Journal, Trial, TrialsDocument
 from tokendyno.backend.ablation.steps import Kind, Step
 from tokendyno.backend.ablation.trials import Admitted
 from tokendyno.backend.config import Workload
 from tokendyno.backend.runs.statistics import Estimate, estimate, mean
-from tokendyno.backend.runs.summary import Comparison, Measured, compare
+from tokendyno.backend.runs.summary import Comparison, Measured, compare_pairs, pair_ratios
 
 
 class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,15 +48,9 @@ class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     equal: bool = False
 
 
-class AblationDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AblationDocument(TrialsDocument, frozen=True, tag="ablation"):
     """An ablation as it is now. `rounds`: as asked for; `complete`: whether every trial has run."""
 
-    kind: Literal["ablation"]
-    schema: Literal[3]
-    model: str
-    model_label: str
-    machine: dict[str, str]
-    versions: dict[str, str]
     workload: Workload
     rounds: int
     complete: bool
@@ -76,7 +69,7 @@ def results(steps: Sequence[Step], admitted: Admitted, journal: Journal, greedy:
         equal = not first and admitted.planned[step.arm] == admitted.planned[other.arm]
         before, after = [there for there, _ in pairs], [here for _, here in pairs]
         a, b = ([Measured(trial.latency_s) for trial in paired] for paired in (before, after))
-        comparison = compare(a, b, equal=equal)
+        comparison = compare_pairs(pair_ratios(a, b), equal)
         token_s, ttft = _token_s(here), estimate([trial.ttft_s for trial in here])
         more_s, interval_s = _more_s(comparison, _token_s(before))
         peak_before, peak_after = _peak(before), _peak(after)

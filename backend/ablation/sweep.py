@@ -5,11 +5,11 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any
 
 import msgspec
 
-from tokendyno.backend.ablation.journal import Cost, Journal, Trial
+from tokendyno.backend.ablation.journal import Cost, Journal, Trial, TrialsDocument
 from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload, workload_of
@@ -87,16 +87,10 @@ class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quality: Cost | None = None
 
 
-class SweepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SweepDocument(TrialsDocument, frozen=True, tag="sweep"):
     """A sweep as it is now. `over`: what was varied, and its values; `complete`: whether every trial has run;
     `traffic`: the preset that requests were drawn from, "" for one prompt, which is `workload`."""
 
-    kind: Literal["sweep"]
-    schema: Literal[3]
-    model: str
-    model_label: str
-    machine: dict[str, str]
-    versions: dict[str, str]
     arm: dict[str, str]
     over: dict[str, list[str]]
     workload: Workload
@@ -162,14 +156,14 @@ def plan_points(
     points = []
     for values in itertools.product(*over.values()):
         settings = dict(zip(over, values, strict=True))
-        sizes = {name: _whole(name, value) for name, value in settings.items() if name in SIZES}
+        sizes: dict[str, Any] = {name: _whole(name, value) for name, value in settings.items() if name in SIZES}
         changes = {name: value for name, value in settings.items() if name not in SIZES}
         choices = dict(make_config(model, {**arm, **changes}).choices)
         if traffic:
             requests = _requests(traffic, sizes, work.seed)
             points.append(Point(settings, choices, workload_of(requests, work.seed, ignore_eos=True), requests))
         else:
-            points.append(Point(settings, choices, _with(work, sizes)))
+            points.append(Point(settings, choices, replace(work, **sizes, repeats=1, ignore_eos=True)))
     return points
 
 
@@ -180,22 +174,10 @@ def _requests(traffic: str, sizes: Mapping[str, int], seed: int) -> Traffic:
 
 
 def _such_as(name: str) -> str:
-    """Values that may be swept over."""
     if name in SIZES:
         return "4,12,24" if name in TRAFFIC_SIZES else "1,8,32"
     axis = next(axis for axis in all_axes() if axis.name == name)
     return ",".join(choice.name for choice in axis.choices[:3])
-
-
-def _with(work: Workload, sizes: Mapping[str, int]) -> Workload:
-    return replace(
-        work,
-        prompt_tokens=sizes.get("prompt_tokens", work.prompt_tokens),
-        max_new_tokens=sizes.get("max_new_tokens", work.max_new_tokens),
-        batch_size=sizes.get("batch_size", work.batch_size),
-        repeats=1,
-        ignore_eos=True,
-    )
 
 
 def _whole(name: str, text: str) -> int:

@@ -175,7 +175,8 @@ def _cost(run: Run, arm: str) -> Cost:
 
 
 def _trial(run: Run, arm: str, number: int, node: str) -> Trial:
-    series, summary = run.arms["A"], run.summary("A")
+    now = run.snapshot()
+    series, summary = now.arms["A"], now.summaries["A"]
     start = start_of(series, True)
     trial = Trial(
         arm,
@@ -185,7 +186,7 @@ def _trial(run: Run, arm: str, number: int, node: str) -> Trial:
         summary.peak_memory_bytes or 0,
         summary.kv_bytes,
         series.ids,
-        {row.finding.axis: row.status for row in run.ledger("A") if row.status in DOUBTFUL},
+        {row.finding.axis: row.status for row in now.ledgers["A"] if row.status in DOUBTFUL},
         run.created.machine.get("uuid", ""),
         node,
         spent_s=run.elapsed_s,
@@ -193,7 +194,7 @@ def _trial(run: Run, arm: str, number: int, node: str) -> Trial:
     )
     if run.request.traffic is None:
         return trial
-    served = run.snapshot().batch_summaries["A"]
+    served = now.batch_summaries["A"]
     ttft_s, token_s = served.ttft.median_s or 0.0, served.token.median_s
     latency_s = [ttft_s] if token_s is None else [ttft_s, token_s]
     return msgspec.structs.replace(

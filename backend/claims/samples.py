@@ -64,7 +64,7 @@ def doubts(run: Snapshot) -> list[Doubt]:
     """Choices that were asked for and are not verified."""
     in_doubt = []
     for arm in run.request.arms:
-        for row in run.ledger(arm.name):
+        for row in run.ledgers[arm.name]:
             if row.finding.axis in arm.choices and row.status in (*BAD, "partial"):
                 in_doubt.append(Doubt(arm.name, row.finding.axis, row.status, row.reason or row.finding.proof))
     return in_doubt

@@ -108,7 +108,6 @@ def _row(step: StepResult, name: str) -> list[str]:
 
 
 def _remark(step: StepResult) -> str:
-    """What it costs in quality, what else changed, and what the ledger does not show as planned."""
     also = ", ".join(f"{axis} from {before} to {after}" for axis, (before, after) in step.also_changed.items())
     doubts = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in step.doubtful.items())
     cost = cost_remark(step.quality.cost, step.quality.finer) if step.quality else ""

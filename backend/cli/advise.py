@@ -17,7 +17,7 @@ from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.journal import Journal
 from tokendyno.backend.ablation.trials import Stopped
 from tokendyno.backend.cli.commands import bench_of
-from tokendyno.backend.cli.files import check_distinct, check_writable, give, typed_path
+from tokendyno.backend.cli.files import check_distinct, give, typed_path
 from tokendyno.backend.cli.main import BAD_INPUT, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import Add, add_elsewhere, add_texts, add_workload, passages_of, workload
 from tokendyno.backend.cli.progress import say
@@ -45,8 +45,6 @@ def advise(options: argparse.Namespace) -> int:
 
 
 def advised(options: argparse.Namespace) -> tuple[AdviceDocument, Ended]:
-    """The advice, and how seeking it ended."""
-    check_writable(options.json)
     check_distinct({"--json": options.json, "--journal": options.journal})
     budget_s = read_budget(options.budget)
     limits = Limits.read(options.memory, options.latency, options.ttft, options.quality)

@@ -30,7 +30,6 @@ _LEVELS = {"blocked": "red", "fallback": "yellow", "note": "cyan"}
 
 
 def check(options: argparse.Namespace) -> int:
-    check_writable(options.json)
     checked, document = checked_arm(options)
     give(options, check_blocks(checked, document, options.all), document)
     return OK if document.runnable else BAD_INPUT

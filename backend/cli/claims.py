@@ -15,7 +15,7 @@ from tokendyno.backend.claims.samples import doubts, joined, samples
 from tokendyno.backend.claims.view import ClaimsDocument, ClaimView, OnMachine, claims_document, measured_text
 from tokendyno.backend.cli.batch import batch_of
 from tokendyno.backend.cli.commands import bench_of, comparison_of, run_of, submitted
-from tokendyno.backend.cli.files import check_writable, give, typed_path
+from tokendyno.backend.cli.files import give, typed_path
 from tokendyno.backend.cli.main import FAILED, OK, STOPPED
 from tokendyno.backend.cli.options import Add, add_models_dir
 from tokendyno.backend.cli.parser import make_parser
@@ -34,7 +34,6 @@ from tokendyno.backend.units import plural
 
 def claims(options: argparse.Namespace) -> int:
     """Show claims; with --run, measure first what this machine can."""
-    check_writable(options.json)
     if options.keep and not options.run:
         raise InputError("--keep is for measuring: add --run.")
     known = shipped_claims()

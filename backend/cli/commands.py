@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from tokendyno.backend.arms.parse import parse_arm
-from tokendyno.backend.cli.files import check_folder, check_writable, give
+from tokendyno.backend.cli.files import check_folder, give
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import (
     ARM_HELP,
@@ -81,7 +81,6 @@ def _machines_of(options: argparse.Namespace) -> Machines | None:
 
 def perform(options: argparse.Namespace, request: Request, machines: Machines | None = None) -> int:
     """Carry a request out and report on it; returns the exit code. `machines`: those that share the model."""
-    check_writable(options.json)
     with carried_out(options, request, machines) as (run, runs, stopped):
         measured = any(arm.t_s or arm.scores or arm.batch.end_s for arm in run.arms.values())
         blocks = run_blocks(run, options.all, runs.reading) if measured else []

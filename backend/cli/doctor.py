@@ -8,7 +8,7 @@ import msgspec
 
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.usable import usable_choices
-from tokendyno.backend.cli.files import check_writable, give
+from tokendyno.backend.cli.files import give
 from tokendyno.backend.cli.main import FAILED, OK
 from tokendyno.backend.cli.options import Add
 from tokendyno.backend.cli.terminal import Block, Column, Line, Row, Styled, Table
@@ -41,10 +41,8 @@ class ChoiceEntry(msgspec.Struct, frozen=True):
 
 
 class DoctorDocument(msgspec.Struct, frozen=True):
-    """The machine and what it can run: every choice with its verdict for the default model.
-
-    bandwidth  measured now or earlier; null: never, or that failed
-    """
+    """The machine and what it can run: every choice with its verdict for the default model. `bandwidth`: measured now
+    or earlier; null: never, or that failed."""
 
     machine: dict[str, str]
     versions: dict[str, str]
@@ -66,7 +64,6 @@ class Report(NamedTuple):
 
 
 def doctor(options: argparse.Namespace) -> int:
-    check_writable(options.json)
     report = doctor_report(hardware.detect(), options.bandwidth)
     give(options, everything(report) if options.verbose else screenful(report), report.document)
     return FAILED if report.bandwidth_problem else OK
@@ -179,7 +176,6 @@ def _some(names: Sequence[str], width: int) -> str:
 
 
 def everything(report: Report) -> list[Block]:
-    """Every version, every choice and every reason."""
     document = report.document
 
     def section(title: str, rows: Sequence[Row], columns: Sequence[Column] = _PAIRS) -> Block:

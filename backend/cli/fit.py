@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tokendyno.backend import hardware
-from tokendyno.backend.cli.files import check_folder, check_writable, give
+from tokendyno.backend.cli.files import check_folder, give
 from tokendyno.backend.cli.main import OK
 from tokendyno.backend.cli.options import Add, add_model, add_number
 from tokendyno.backend.cli.progress import say
@@ -58,7 +58,6 @@ class ShardingDocument(msgspec.Struct, frozen=True):
 
 
 def fit(options: argparse.Namespace) -> int:
-    check_writable(options.json)
     check_folder(options.models_dir)
     if options.sharding:
         name = without(RANDOM, options.model)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from tokendyno.backend.cli.files import check_writable, give, typed_path
+from tokendyno.backend.cli.files import give
 from tokendyno.backend.cli.options import Add
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.run_table import run_blocks
-from tokendyno.backend.cli.stored import HISTORY_HELP, default_file
+from tokendyno.backend.cli.stored import add_history
 from tokendyno.backend.cli.terminal import Block, Column, Line, Table
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.history.history import History
@@ -45,9 +45,8 @@ class HistoryDocument(msgspec.Struct, frozen=True):
 
 
 def history(options: argparse.Namespace) -> int:
-    check_writable(options.json)
     action, words = options.action, options.what
-    with _opened(options.history or default_file()) as (history, runs):
+    with _opened(options.history) as (history, runs):
         match action:
             case "list":
                 if words:
@@ -122,7 +121,6 @@ def _delete(history: History, action: str, words: list[str]) -> None:
 
 
 def _one(history: History, action: str, words: list[str]) -> str:
-    """The id of the one run that an action is about."""
     if len(words) != 1:
         raise InputError(f"Which run? Name one by the beginning of its id: tokendyno history {action} ID.")
     return _resolved(history, words[0])
@@ -226,7 +224,6 @@ def pins_blocks(side_by_side: SideBySide) -> list[Block]:
 
 
 def _when(created: float) -> str:
-    """A moment in this machine's time."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
 
 
@@ -269,4 +266,4 @@ def add_commands(add: Add) -> None:
     sub.add_argument("--limit", type=int, default=20, metavar="N", help="rows of a page")
     sub.add_argument("--page", type=int, default=1, metavar="N", help="which page")
     sub.add_argument("--all", action="store_true", help="list: all rows; show: every figure")
-    sub.add_argument("--history", type=typed_path, metavar="FILE", help=HISTORY_HELP)
+    add_history(sub)

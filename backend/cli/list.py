@@ -5,7 +5,7 @@ import argparse
 import msgspec
 
 from tokendyno.backend.arms.presets import ArmPreset, arm_presets
-from tokendyno.backend.cli.files import check_writable, give
+from tokendyno.backend.cli.files import give
 from tokendyno.backend.cli.main import OK
 from tokendyno.backend.cli.options import Add
 from tokendyno.backend.cli.terminal import Block, Column, Line, Styled, Table
@@ -62,7 +62,6 @@ class ListDocument(msgspec.Struct, frozen=True):
 
 
 def list_names(options: argparse.Namespace) -> int:
-    check_writable(options.json)
     kinds = (options.what,) if options.what else WHAT
     document = ListDocument(
         list(arm_presets()) if "presets" in kinds else [],
@@ -78,7 +77,6 @@ def list_names(options: argparse.Namespace) -> int:
 
 
 def models(options: argparse.Namespace) -> int:
-    check_writable(options.json)
     entries = _model_entries()
     give(options, _models(entries), ModelsDocument(entries))
     return OK

@@ -48,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    from tokendyno.backend.cli.files import check_writable
     from tokendyno.backend.cli.parser import make_parser
     from tokendyno.backend.cli.progress import counts_shown
     from tokendyno.backend.errors import InputError
@@ -55,6 +56,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         words = sys.argv[1:] if arguments is None else list(arguments)
         options = make_parser(words[0] if words else "").parse_args(words)
+        check_writable(getattr(options, "json", None))  # before a long run, not after it
         with counts_shown():
             code = int(options.act(options))
         sys.stdout.flush()  # raises here, where it is caught, if nobody takes the output

@@ -81,7 +81,6 @@ def add_pairs(sub: argparse.ArgumentParser) -> None:
 
 
 def pairs_of(options: argparse.Namespace, request: Request) -> Request:
-    """The same request, run in pairs as the options say."""
     if options.seconds is not None and (options.repeats or not options.seconds > 0):
         raise InputError(
             "--seconds is how long pairs of runs may take until they decide. Give a number above 0, and no --repeats."

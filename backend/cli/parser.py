@@ -50,7 +50,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def _unrecognized(options: argparse.Namespace, unknown: Sequence[str]) -> str:
-    """The sentence about options that a command does not have."""
     typed = unknown[0].partition("=")[0]
     near: list[str] = []
     if typed.startswith("--"):

@@ -125,7 +125,7 @@ def _texts(run: Snapshot, everything: bool) -> Block:
     lines: list[Line] = []
     for name, text in texts.items():
         lines += [*([""] if lines else []), f"Text of arm {name}:", *_text(text, everything)]
-    difference = texts_sentence(run.texts())
+    difference = texts_sentence(run.texts)
     return [*lines, "", difference] if difference else lines
 
 
@@ -140,7 +140,7 @@ def _remarks(run: Snapshot) -> Block:
     step, lines = "token" if run.unit == "token" else "pass", []
     for name, arm in run.arms.items():
         notes = arm.started.notes if arm.started else []
-        remarks = (*notes, *diagnoses(run.summary(name), run.unit), *interference_of(run, name))
+        remarks = (*notes, *diagnoses(run.summaries[name], run.unit), *interference_of(run, name))
         lines += [f"Arm {name}: {without_controls(remark)}" for remark in remarks]
         marks = annotations(arm.annotations)
         lines += [
@@ -167,7 +167,7 @@ _STATUS: dict[Status, tuple[str, str]] = {
 
 def _ledgers(run: Snapshot, everything: bool) -> Block:
     """One line for all ledgers, then the rows that need a look, or with `everything` all rows, those first."""
-    arms = {name: prompt_rows(run.ledger(name)) for name in run.arms}
+    arms = {name: prompt_rows(ledger) for name, ledger in run.ledgers.items()}
     digest = ledger_digest(arms)
     if digest is None:
         return []
@@ -244,7 +244,7 @@ def _quality_blocks(run: Snapshot, everything: bool) -> list[Block]:
     """A row for each text and one for all; the verdict goes by tolerances, beside what a token takes in each arm."""
     whole, limits = whole_reading(run), tolerances(run)
     rows = [*readings(run), *([whole] if whole else [])] if len(run.arms) > 1 else []
-    means = {name: run.summary(name).latency_mean_s for name in run.arms}
+    means = {name: summary.latency_mean_s for name, summary in run.summaries.items()}
     times = ", ".join(f"{name} {' '.join(seconds_text(mean_s))}" for name, mean_s in means.items() if mean_s)
     basis = [
         f"Tolerances: {limits}." if limits else "",

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tokendyno.backend.cli.commands import bench_of, submitted
-from tokendyno.backend.cli.files import check_folder, check_writable, give
+from tokendyno.backend.cli.files import check_folder, give
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from tokendyno.backend.cli.options import ARM_HELP, NO_CHOICE, Add, add_repeats, add_workload, request_of
 from tokendyno.backend.cli.progress import follow, say
@@ -76,7 +76,6 @@ class Row(NamedTuple):
 
 def start(options: argparse.Namespace) -> int:
     """Run each arm by itself, in a new process; one that compiles first with an empty cache, then with a full one."""
-    check_writable(options.json)
     check_folder(options.models_dir)
     arms = {"A": options.a} if options.b is None else {"A": options.a, "B": options.b}
     requests = {name: request_of(options, {name: arm}) for name, arm in arms.items()}
@@ -123,7 +122,7 @@ def _row(bench: Bench, label: str, name: str, request: Request) -> Row:
     start = start_of(now.arms[name], alone=True)
     if run.status != "done" or start is None:
         raise CommandFailed(run.message, BAD_INPUT if run.bad_input else FAILED)
-    return Row(label, run, Started(start, now.summary(name)))
+    return Row(label, run, Started(start, now.summaries[name]))
 
 
 def _carried_out(bench: Bench, request: Request) -> Run:

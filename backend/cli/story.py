@@ -48,7 +48,6 @@ def story_blocks(page: Story) -> list[Block]:
 
 
 def _command(here: Here) -> list[str]:
-    """What is typed to run a story's arms."""
     arms = [*(["--a", here.a] if here.a else []), "--b", here.b]
     if here.page == "batching":
         return ["tokendyno", "batch", *arms]

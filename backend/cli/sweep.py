@@ -38,7 +38,6 @@ def sweep(options: argparse.Namespace) -> int:
 
 
 def swept(options: argparse.Namespace) -> tuple[SweepDocument, Ended]:
-    """Carry the trials out: what they came to, and how they ended."""
     work = workload(options)
     arm = trial_arm(options, options.arm, work)
     over: dict[str, str] = {}

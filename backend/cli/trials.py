@@ -73,9 +73,8 @@ def command_id() -> str:
 
 
 def check_options(options: argparse.Namespace, csv: str | None = None) -> None:
-    """InputError where the document or the CSV file cannot be written, there is no models folder, or nobody would wait
-    for so many rounds."""
-    check_writable(options.json)
+    """InputError where the CSV file cannot be written, two options name one file, there is no models folder, or nobody
+    would wait for so many rounds."""
     check_writable(csv, "--csv")
     check_distinct({"--json": options.json, "--csv": csv, "--journal": options.journal})
     check_folder(options.models_dir)
@@ -179,7 +178,6 @@ def trial_task_of(options: argparse.Namespace, bench: Bench) -> TrialTask:
 
 
 def _how_to_go_on(options: argparse.Namespace) -> str:
-    """Where finished trials are, and how to go on."""
     if options.journal is not None:
         return f"Finished trials are kept in {options.journal}: the same command goes on."
     return "Only what is shown here is left of finished trials; with --journal FILE the same command could go on."

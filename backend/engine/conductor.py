@@ -163,7 +163,7 @@ class Conductor:
             spent_s += round_s
             if not self._decides or self._repeat + 1 < LEAST_PAIRS:
                 continue
-            comparison = self._run.comparison()
+            comparison = self._run.snapshot().comparison
             if spent_s + round_s > request.until_s or (comparison is not None and comparison.decided):
                 break
         return spent_s
@@ -183,7 +183,7 @@ class Conductor:
         reading, gate = given_texts(request), gate_of(run, self._runs.reading)
         if reading is None or gate is None or gate.state in ("settled", "random") or gate.positions >= ENOUGH_POSITIONS:
             return
-        step_s = sum(run.summary(arm).latency_mean_s or 0.0 for arm in self._arms)
+        step_s = sum(run.summaries[arm].latency_mean_s or 0.0 for arm in self._arms)
         positions = min(reading.positions, int(most_s / (READING_STEPS * step_s)) if step_s else reading.positions)
         if positions < MIN_POSITIONS:
             return
@@ -240,7 +240,7 @@ class Conductor:
 
     def _probe_difference(self) -> None:
         """Where greedy texts differ, ask a worker how close the choice was. A failure costs this answer only."""
-        texts = self._run.snapshot().texts()
+        texts = self._run.snapshot().texts
         arm = next((name for name in self._arms if name in self._pool.slots), None)
         if texts is None or texts.tokens_equal_until is None or arm is None:
             return

@@ -251,7 +251,7 @@ def _figure_rows(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> list[SideR
 
 
 def _ledger(arm: _Arm) -> str:
-    rows = prompt_rows(arm.run.ledger(arm.pin.arm))
+    rows = prompt_rows(arm.run.ledgers[arm.pin.arm])
     return ledger_summary(rows) if rows else "none: the arm did not end"
 
 
@@ -310,7 +310,7 @@ def figures(run: Snapshot, name: str) -> dict[str, Figure]:
             "memory": (memory_bytes, memory_noise(run), None),
         }
     else:
-        s = run.summary(name)
+        s = run.summaries[name]
         rate = s.latency_interval_s and (1 / s.latency_interval_s[1], 1 / s.latency_interval_s[0])
         known = {
             "ttft": (s.ttft_s, 0.0, s.ttft_interval_s),

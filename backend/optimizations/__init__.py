@@ -78,7 +78,6 @@ def said_of(alias: str) -> str:
 
 
 def titles_text(choices: Mapping[str, str]) -> str:
-    """The choices of an arm as the page calls them."""
     titles = (f"{axis_title(axis)} {choice_title(axis, choice)}" for axis, choice in choices.items())
     return "; ".join(titles) or "defaults"
 

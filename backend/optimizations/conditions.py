@@ -132,8 +132,9 @@ def compiles(s: Subject) -> bool:
     return asks_to_compile(s) and not skips_compilation(s)
 
 
-def needs_compile(reason: str, source: str) -> tuple[Rule, Rule]:
-    """Rules of a choice that means nothing where nothing is compiled, for a decoder and an encoder."""
+def needs_compile(reason: str, source: str, so: str) -> tuple[Rule, ...]:
+    """Rules of a choice that means nothing where nothing is compiled, for a decoder and an encoder; and, with what
+    follows from it (`so`), where `generate` skips compilation."""
 
     def rule(kind: str, *also: tuple[str, str]) -> Rule:
         def nothing_compiles(s: Subject) -> bool:
@@ -141,7 +142,13 @@ def needs_compile(reason: str, source: str) -> tuple[Rule, Rule]:
 
         return blocked(nothing_compiles, reason, source, fix=(("compile", "default"), *also))
 
-    return rule("decoder", ("cache", "static")), rule("encoder")
+    return rule("decoder", ("cache", "static")), rule("encoder"), skipped(skips_compilation, so)
+
+
+def skipped(when: When, so: str) -> Rule:
+    """Refuses what needs a compiled step where `generate` compiles none; `so`: what follows from it."""
+    source = "backend/optimizations/conditions.py: skips_compilation"
+    return blocked(when, f"generate does not compile a model quantized like this, so {so}.", source)
 
 
 def replays_graphs(s: Subject) -> bool:
@@ -169,7 +176,6 @@ def hub_kernel_layers(s: Subject) -> dict[str, str]:
 
 
 def hub_kernel_repositories(s: Subject) -> tuple[str, ...]:
-    """Repositories of the Hub with kernels for this model on this device."""
     return tuple(hub_kernel_layers(s).values())
 
 

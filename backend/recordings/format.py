@@ -109,10 +109,8 @@ def _require_shown(records: Sequence[Record]) -> None:
         run = folded(records).snapshot()
         if not 0 <= run.created.created < LATEST_S or list(run.arms) != [arm.name for arm in run.request.arms]:
             raise ValueError("no date, or arms are missing")
-        for name in run.arms:
-            run.summary(name)
-            run.ledger(name)
-        run.comparison()
+        for figures in ("summaries", "ledgers", "comparison"):
+            getattr(run, figures)  # each is computed when it is asked for
         if run.request.traffic is not None:
             run.same_tokens()
         whole_reading(run)

@@ -212,7 +212,6 @@ class ArmSeries:
         return self.finished.peak_memory_bytes if self.finished is not None else None
 
     def measured(self) -> dict[int, Measured]:
-        """What the statistics need of each repeat."""
         return {
             repeat: Measured(latencies_s, self.finishes[repeat].counts if repeat in self.finishes else RunCounts())
             for repeat, latencies_s in sorted(self.repeats_s.items())

@@ -184,7 +184,6 @@ class BatchColumns(msgspec.Struct, frozen=True):
     end_s: list[float] = msgspec.field(name="e")
     padding: list[int] = msgspec.field(name="pad")
     waiting: list[int] = msgspec.field(name="w")
-    free_bytes: list[int] = msgspec.field(name="free")
     first_part: int = msgspec.field(name="pfirst")
     part_ends: list[int] = msgspec.field(name="pe")
     request: list[int] = msgspec.field(name="r")
@@ -230,7 +229,7 @@ def columns_past(batch: BatchSeries, cursor: Sequence[int]) -> tuple[BatchColumn
     columns = BatchColumns(
         first=step,
         end_step=last,
-        **cut(step, last, "begin_s", "end_s", "padding", "waiting", "free_bytes", "part_ends"),
+        **cut(step, last, "begin_s", "end_s", "padding", "waiting", "part_ends"),
         first_part=first_part,
         **cut(first_part, last_part, "request", "kind", "tokens"),
         first_wait=wait,

@@ -8,7 +8,7 @@ it is unknown.
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -95,17 +95,11 @@ def _reading(name: str, scores: dict[str, list[Scored]]) -> TextReading:
     (a, b), (nll_a, nll_b) = scores.values(), nll.values()
     top_a, top_b = ([token for text in texts for token in text.top] for texts in (a, b))
     kl = [nats for text in b for nats in text.kl_nats]
-    return TextReading(name, positions, arms, _difference(nll_a, nll_b, top_a, top_b, kl))
-
-
-def _difference(
-    nll_a: Sequence[float], nll_b: Sequence[float], top_a: Sequence[int], top_b: Sequence[int], kl: Sequence[float]
-) -> ReadingDifference:
     excess_nats = [b - a for a, b in zip(nll_a, nll_b, strict=True)]
     bounds = interval(excess_nats)
     assert bounds is not None
     divergent = [index for index, (a, b) in enumerate(zip(top_a, top_b, strict=True)) if a != b]
-    return ReadingDifference(
+    difference = ReadingDifference(
         perplexity_ratio=math.exp(statistics.fmean(excess_nats)),
         perplexity_low=math.exp(bounds[0]),
         perplexity_high=math.exp(bounds[1]),
@@ -114,6 +108,7 @@ def _difference(
         top1_agreement=1 - len(divergent) / len(excess_nats),
         first_divergence=divergent[0] if divergent else None,
     )
+    return TextReading(name, positions, arms, difference)
 
 
 # --- the gate: what is known of the quality of arm B -----------------------------------------------
@@ -165,7 +160,7 @@ def gate_of(run: Snapshot, find: FindReading | None) -> Gate | None:
     if not comparable(run):
         return None
     a, b = (run.planned(name).planned for name in run.arms)
-    texts = run.texts()
+    texts = run.texts
     same_text = texts is not None and texts.tokens_equal_until is None
     if a == b or (same_text and not format_axes(a, b)):
         return Gate("settled")

@@ -41,9 +41,7 @@ class WaitKeys(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class StepReads(msgspec.Struct, frozen=True):
     """What one of the first steps must read: bytes of weights and of the KV cache, and how fast memory is read.
-
-    bytes_per_s  measured on this machine or from a data sheet, as `source` says; None if unknown
-    """
+    `bytes_per_s`: measured on this machine or from a data sheet, as `source` says; None if unknown."""
 
     weight_bytes: int
     kv_bytes: int
@@ -52,10 +50,8 @@ class StepReads(msgspec.Struct, frozen=True):
 
 
 class ArmPlanned(msgspec.Struct, frozen=True):
-    """An arm after the rules: for every axis, what was requested and what will be done.
-
-    predicted_bytes  weights, KV cache at the end, workspace and runtime: name -> bytes
-    """
+    """An arm after the rules: for every axis, what was requested and what will be done. `predicted_bytes`: weights, KV
+    cache at the end, workspace and runtime: name -> bytes."""
 
     name: str
     requested: dict[str, str]
@@ -137,10 +133,8 @@ class Expected(msgspec.Struct, frozen=True, tag="expected", tag_field="record"):
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="record"):
-    """The last record of a run.
-
-    verdict    what the run came to, in a line; None where that was not asked (`backend/history/history.py` does)
-    """
+    """The last record of a run. `verdict`: what the run came to, in a line; None where that was not asked
+    (`backend/history/history.py` does)."""
 
     at_s: float
     status: Status
@@ -174,7 +168,6 @@ class OfRun:
 
     @property
     def unit(self) -> Unit:
-        """What is timed: tokens or forward passes."""
         return self.created.unit
 
     @property

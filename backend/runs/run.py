@@ -11,13 +11,11 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.messages import Loaded, PageMoves, Samples, Steps, Tokens, Waits
 from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.batch_series import BatchColumns, clamped, columns_past
 from tokendyno.backend.runs.records import ArmEvent, Created, Ended, Expected, OfRun, Predicted, Record, Status
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.runs.summary import Comparison, Summary
 
 C = TypeVar("C")
 
@@ -51,11 +49,8 @@ class Columns(msgspec.Struct, frozen=True):
 
 
 class Update(NamedTuple, Generic[C]):
-    """A run past a viewer's cursors, all of one moment.
-
-    version   changes whenever anything but the columns may have changed
-    snapshot  None while the viewer's version is current, or one whose head is cached
-    """
+    """A run past a viewer's cursors, all of one moment. `version`: changes whenever anything but the columns may have
+    changed. `snapshot`: None while the viewer's version is current, or one whose head is cached."""
 
     status: Status
     ended: bool
@@ -153,15 +148,6 @@ class Run(OfRun):
     def _snapshot(self) -> Snapshot:
         arms = {name: arm.copy() for name, arm in self.arms.items()}
         return Snapshot(self.created, self.status, self.message, self.repeat, arms)
-
-    def summary(self, name: str) -> Summary:
-        return self.snapshot().summary(name)
-
-    def comparison(self) -> Comparison | None:
-        return self.snapshot().comparison()
-
-    def ledger(self, name: str) -> list[Evidence]:
-        return self.snapshot().ledger(name)
 
     def past(self, version: int, cursors: Sequence[Sequence[int]], cached: int | None = None) -> Update[Columns]:
         """What lies past `cursors`: (tokens, samples, characters) of each arm. `cached`: a version whose head is

@@ -14,7 +14,7 @@ from tokendyno.backend.runs.arm_series import ArmSeries
 from tokendyno.backend.runs.batch_summary import BatchSummary, differing, summarize_batch
 from tokendyno.backend.runs.records import ArmPlanned, Created, OfRun, Status
 from tokendyno.backend.runs.statistics import estimate
-from tokendyno.backend.runs.summary import Comparison, Measured, Summary, compare_pairs, pair_ratios, summarize
+from tokendyno.backend.runs.summary import Comparison, Summary, compare_pairs, pair_ratios, summarize
 from tokendyno.backend.runs.texts import TextComparison, compare_texts
 
 TOLERANCE: dict[Witness, float] = {"weights": 0.02, "kv": 0.02}
@@ -26,10 +26,8 @@ _NAMES: dict[Witness, str] = {"weights": "the weights take", "kv": "the KV cache
 
 @dataclass(frozen=True)  # without slots: what is computed from it is kept
 class Snapshot(OfRun):
-    """A copy of a run's state, which later records leave alone: read it from any thread.
-
-    repeat  index of the repeat that is under way, or was the last
-    """
+    """A copy of a run's state, which later records leave alone: read it from any thread. `repeat`: index of the repeat
+    that is under way, or was the last."""
 
     created: Created
     status: Status
@@ -52,12 +50,9 @@ class Snapshot(OfRun):
         """What the user asked of an arm. KeyError if that is not known, never StopIteration."""
         return {arm.name: arm for arm in self.request.arms}[name]
 
-    def summary(self, name: str) -> Summary:
-        """The figures of one arm so far, of the repeats over which arms are compared, where there are any."""
-        return self._summaries[name]
-
     @cached_property
-    def _summaries(self) -> dict[str, Summary]:
+    def summaries(self) -> dict[str, Summary]:
+        """The figures of each arm so far, of the repeats over which arms are compared, where there are any."""
         return {name: self._summarized(arm) for name, arm in self.arms.items()}
 
     def _summarized(self, arm: ArmSeries) -> Summary:
@@ -133,12 +128,9 @@ class Snapshot(OfRun):
         """In what two arms differ although nobody chose it: axis -> choices of A and of B."""
         return unasked(*self.created.arms) if len(self.created.arms) == 2 else {}
 
+    @cached_property
     def comparison(self) -> Comparison | None:
         """Arm A against arm B, over the repeats that both completed; None for a single arm."""
-        return self._comparison
-
-    @cached_property
-    def _comparison(self) -> Comparison | None:
         return compare_pairs(self.pair_ratios, self.equal_arms)
 
     @cached_property
@@ -147,22 +139,16 @@ class Snapshot(OfRun):
         second of B / of A."""
         if len(self.arms) != 2:
             return []
-        if self.request.traffic is None:
-            return pair_ratios(*self._pairs(), self.unit == "token")
-        a, b = (self.useful_rates(name) for name in self.arms)
-        return [b[n] / rate for n, rate in a.items() if rate > 0 and b.get(n, 0.0) > 0]
-
-    def _pairs(self) -> tuple[list[Measured], list[Measured]]:
-        a, b = ({n: run for n, run in arm.measured().items() if arm.completed(n)} for arm in self.arms.values())
-        both = [n for n in a if n in b]
-        return [a[n] for n in both], [b[n] for n in both]
-
-    def texts(self) -> TextComparison | None:
-        """The greedy texts of two arms that were generated to their end; None where there is nothing to compare."""
-        return self._texts
+        if self.request.traffic is not None:
+            of_a, of_b = (self.useful_rates(name) for name in self.arms)
+            return [of_b[n] / rate for n, rate in of_a.items() if rate > 0 and of_b.get(n, 0.0) > 0]
+        a, b = (arm.measured() for arm in self.arms.values())
+        both = [n for n in a if n in b and self._paired(n)]
+        return pair_ratios([a[n] for n in both], [b[n] for n in both], self.unit == "token")
 
     @cached_property
-    def _texts(self) -> TextComparison | None:
+    def texts(self) -> TextComparison | None:
+        """The greedy texts of two arms that were generated to their end; None where there is nothing to compare."""
         arms = list(self.arms.values())
         if self.request.traffic is not None:
             return None
@@ -172,12 +158,9 @@ class Snapshot(OfRun):
         planned = [self.planned(name).planned for name in self.arms]
         return compare_texts([arm.ids for arm in arms], planned, next((a.probed for a in arms if a.probed), None))
 
-    def ledger(self, name: str) -> list[Evidence]:
-        """The evidence of one arm: for every axis with a finding, what was requested, planned and found."""
-        return self._ledgers[name]
-
     @cached_property
-    def _ledgers(self) -> dict[str, list[Evidence]]:
+    def ledgers(self) -> dict[str, list[Evidence]]:
+        """The evidence of each arm: for every axis with a finding, what was requested, planned and found."""
         return {name: self._evidence(name) for name in self.arms}
 
     def _evidence(self, name: str) -> list[Evidence]:

@@ -79,7 +79,6 @@ class Estimate(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Both ends."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
@@ -96,7 +95,8 @@ def estimate(values: Sequence[float]) -> Estimate | None:
     if len(values) == 1:
         return Estimate(values[0])
     logs = [math.log(value) for value in values]
-    average, (low, high) = statistics.fmean(logs), growing_interval(logs) or (-math.inf, math.inf)
+    error = LOOK_ERROR * min(1.0, LOOKS / len(logs)) ** 2
+    average, (low, high) = statistics.fmean(logs), interval(logs, 1 - error) or (-math.inf, math.inf)
     low, high = max(low, average - MAX_EXPONENT), min(high, average + MAX_EXPONENT)
     return Estimate(math.exp(average), math.exp(low), math.exp(high))
 
@@ -134,12 +134,6 @@ def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[f
         return None
     half = t_quantile(confidence, len(values) - 1) * deviation / math.sqrt(len(values))
     return average - half, average + half
-
-
-def growing_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """The 95% interval of a mean that is looked at again after each further value (`LOOK_ERROR`)."""
-    error = LOOK_ERROR * min(1.0, LOOKS / max(1, len(values))) ** 2
-    return interval(values, 1 - error)
 
 
 def positive_interval(values: Sequence[float]) -> tuple[float, float] | None:

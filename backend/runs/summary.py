@@ -128,13 +128,6 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         return self.outcome in ("a_faster", "b_faster", "no_difference")
 
 
-def compare(
-    a: Sequence[Measured], b: Sequence[Measured], prefill: bool = True, equal: bool = False
-) -> Comparison | None:
-    """A against B over pairs of runs and the steps that both completed; None without."""
-    return compare_pairs(pair_ratios(a, b, prefill), equal)
-
-
 def compare_pairs(ratios: Sequence[float], equal: bool) -> Comparison | None:
     """The comparison by the ratios of pairs of runs; None without a pair. They are averaged as logarithms, so that A
     against B is exactly the inverse of B against A. `equal`: both arms have the same plan, so that neither wins,

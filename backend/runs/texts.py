@@ -5,6 +5,7 @@ format or of the order in which sums are formed may swap them, and everything af
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 import msgspec
 
@@ -53,10 +54,7 @@ class TextComparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def equal_until(a: Sequence[int], b: Sequence[int]) -> int | None:
     """Index of the first token that differs, the end of a shorter text included; None if there is none."""
-    for index, (token_a, token_b) in enumerate(zip(a, b, strict=False)):
-        if token_a != token_b:
-            return index
-    return None if len(a) == len(b) else min(len(a), len(b))
+    return next((index for index, (here, there) in enumerate(zip_longest(a, b)) if here != there), None)
 
 
 def format_axes(a: Mapping[str, str], b: Mapping[str, str]) -> set[str]:

@@ -35,10 +35,7 @@ MOST_BUCKETS = 16
 
 
 class Bucket(msgspec.Struct, frozen=True):
-    """A length that batches were padded to.
-
-    slots     of the static cache, whose length a compiled step is for
-    """
+    """A length that batches were padded to. `slots`: of the static cache, whose length a compiled step is for."""
 
     slots: int
     batches: list[tuple[float, float]]
@@ -55,10 +52,8 @@ class Requested(msgspec.Struct, frozen=True):
 
 
 class BatchArmHead(ArmOnPage, frozen=True, kw_only=True):
-    """An arm that serves many requests.
-
-    pages    groups of its paged KV cache, empty without one; `cache_bytes`: what they share
-    """
+    """An arm that serves many requests. `pages`: groups of its paged KV cache, empty without one; `cache_bytes`: what
+    they share."""
 
     kind: str
     pages: list[PageGroup]
@@ -67,11 +62,8 @@ class BatchArmHead(ArmOnPage, frozen=True, kw_only=True):
 
 
 class BatchHead(RunOnPage, frozen=True, kw_only=True):
-    """A run of many requests.
-
-    asked    None for a viewer that has it already
-    same     how many requests got the same tokens, in a sentence; `differ`: where the others begin to differ
-    """
+    """A run of many requests. `asked`: None for a viewer that has it already. `same`: how many requests got the same
+    tokens, in a sentence; `differ`: where the others begin to differ."""
 
     traffic: str
     slots: int

@@ -18,7 +18,6 @@ from tokendyno.backend.views.comparison import (
     USEFUL,
     Bytes,
     Difference,
-    Headline,
     Pair,
     capitalized,
     differences,
@@ -92,7 +91,7 @@ def card_of(run: Snapshot, gate: Gate | None = None) -> Card | None:
 
 
 def _of_prompt(run: Snapshot, pair: Pair, comparison: Comparison, gate: Gate | None) -> Card:
-    a, b = (run.summary(name) for name in run.arms)
+    a, b = run.summaries.values()
     gained, difference, step = "", differences(run), step_word(run.unit)
     if comparison.outcome in ("a_faster", "b_faster") and a.latency_mean_s and b.latency_mean_s:
         saved_s = a.latency_mean_s - b.latency_mean_s
@@ -142,6 +141,7 @@ def _card(
     """The card of a run of either kind. `gained`: what B gains in speed, in words."""
     head = headline(comparison, pair.names, serves=run.request.traffic is not None)
     tone, recommendation = _recommendation(run, comparison, pair, gate)
+    unbounded = "the pairs differ too much to bound it" if comparison.low is not None else ""
     return Card(
         head.lead,
         head.figure,
@@ -150,7 +150,7 @@ def _card(
         comparison.low,
         comparison.high,
         run.pair_ratios,
-        _ends(head, comparison),
+        f"{head.ends} ({comparison.confidence:.0%})" if head.ends else unbounded,
         dict(pair.names),
         comparison.decided,
         recommendation,
@@ -205,7 +205,7 @@ def _cost(run: Snapshot, names: Mapping[str, str], tokens_per_s: Sequence[float 
 
 
 def _quality_sentence(run: Snapshot, gate: Gate | None) -> str:
-    texts = run.texts()
+    texts = run.texts
     if gate is None or run.equal_arms:
         return ""
     if gate.state == "settled":
@@ -253,7 +253,7 @@ def _run_cv(run: Snapshot) -> float:
     """Coefficient of variation between the runs of one arm, of the arm that varies more."""
     if run.request.traffic is not None:
         return max(variation(list(run.useful_rates(name).values())) or 0.0 for name in run.arms)
-    return max(run.summary(name).run_cv or 0.0 for name in run.arms)
+    return max(summary.run_cv or 0.0 for summary in run.summaries.values())
 
 
 def _next(run: Snapshot, tone: Tone, names: Mapping[str, str]) -> Next | None:
@@ -291,7 +291,7 @@ def _tile(
 
 
 def _quality_tile(run: Snapshot, gate: Gate | None) -> CardTile:
-    title, texts = "Same next token", run.texts()
+    title, texts = "Same next token", run.texts
     if gate is None or gate.state == "settled":
         same = texts is not None and texts.tokens_equal_until is None
         return CardTile(title, "100" if same else "\u2013", "", "%" if same else "", "the same text" if same else "")
@@ -302,12 +302,6 @@ def _quality_tile(run: Snapshot, gate: Gate | None) -> CardTile:
     where, cost = f"of {gate.positions:,} places{', your text' if gate.own else ''}", cost_text(gate)
     percent = share_text(gate.difference.top1_agreement).removesuffix("%")
     return CardTile(title, percent, "", "%", f"{where}: {cost}" if cost else where)
-
-
-def _ends(head: Headline, comparison: Comparison) -> str:
-    if head.ends:
-        return f"{head.ends} ({comparison.confidence:.0%})"
-    return "the pairs differ too much to bound it" if comparison.low is not None else ""
 
 
 # --- the figure beside each chart of a slide --------------------------------------------------------
@@ -326,7 +320,7 @@ def slide_figures(run: Snapshot, card: Card | None) -> dict[str, SlideFigure]:
     pair = pair_of(run)
     if card is None or pair is None:
         name = next(iter(run.arms))
-        summary, figures = run.summary(name), dict[str, SlideFigure]()
+        summary, figures = run.summaries[name], dict[str, SlideFigure]()
         if summary.latency_mean_s is not None:
             figures["latency"] = SlideFigure(
                 "", joined(summary.latency_mean_s), f"a {step_word(run.unit)} in arm {name}"

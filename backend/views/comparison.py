@@ -97,12 +97,12 @@ def pair_of(run: Snapshot) -> Pair | None:
     if len(run.arms) != 2:
         return None
     if run.request.traffic is None:
-        a, b = (run.summary(name) for name in run.arms)
+        a, b = run.summaries.values()
         memory = bytes_of(_peaks(a, b, memory_noise(run)), memory_noise(run))
         kv = bytes_of(_kv_sizes(a, b), SAME_BYTES)
     else:
         memory, kv = bytes_of([arm.peak_memory_bytes for arm in run.arms.values()], memory_noise(run)), None
-    return Pair(run.comparison(), arm_names(run), memory, kv)
+    return Pair(run.comparison, arm_names(run), memory, kv)
 
 
 def _kv_sizes(a: Summary, b: Summary) -> tuple[int | None, int | None]:
@@ -212,11 +212,11 @@ def differences(run: Snapshot) -> Mapping[str, Difference]:
         return {}
     if run.request.traffic is not None:
         batch_a, batch_b = run.batch_summaries.values()
-        return _of_requests(batch_a, batch_b, run.comparison())
+        return _of_requests(batch_a, batch_b, run.comparison)
     if not run.ended:
         return {}
-    a, b = (run.summary(name) for name in run.arms)
-    compared, equal = run.comparison(), run.equal_arms
+    a, b = run.summaries.values()
+    compared, equal = run.comparison, run.equal_arms
     outcome, ratio = (compared.outcome, compared.ratio) if compared else ("unknown", None)
     faster = {"a_faster": "A", "b_faster": "B"}.get(outcome, "")
     noise = equal or outcome in ("no_difference", "undecided")

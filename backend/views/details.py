@@ -37,14 +37,19 @@ def detail_rows(run: Snapshot, name: str) -> list[Tile]:
         return []
     if run.request.traffic is not None:
         return batch_details(run.batch_summaries[name], arm.peak_memory_bytes, run.memory_label)
-    summary, counts, predicted = run.summary(name), arm.finishes[max(arm.finishes)].counts, arm.predicted
+    summary, counts, predicted = run.summaries[name], arm.finishes[max(arm.finishes)].counts, arm.predicted
     bound = predicted.prefill
     phases_s = {phase.name: phase.seconds for phase in arm.phases.values()}
     ranks = arm.finished.ranks if arm.finished else []
     return [
         *details(summary, counts, phases_s, run.created.device, run.unit, run.memory_label, bool(ranks)),
         *_load_rows(arm.loaded),
-        _roofline_row(summary, predicted.roofline_work, predicted.roofline_note, run.unit),
+        tile(
+            "floor",
+            f"Roofline bound per {step_word(run.unit)}, mid-run",
+            in_seconds(summary.roofline_s),
+            " at ".join(filter(None, [predicted.roofline_work, predicted.roofline_note])),
+        ),
         *prompt_pass_rows(prompt_pass(run, name), bound),
         *(
             [tile("ttft_floor", "Roofline bound of the prefill", in_seconds(bound.seconds), bound.work)]
@@ -137,11 +142,6 @@ def _load_rows(loaded: Loaded | None) -> list[Tile]:
     ]
 
 
-def _roofline_row(summary: Summary, work: str, note: str, unit: Unit) -> Tile:
-    work = f"{work} at {note}" if work else note
-    return tile("floor", f"Roofline bound per {step_word(unit)}, mid-run", in_seconds(summary.roofline_s), work)
-
-
 def interval_tile(summary: Summary, unit: Unit) -> Tile:
     title = f"Time per {step_word(unit)}, mean, 95% interval"
     if summary.latency_interval_s is None:
@@ -192,10 +192,8 @@ def _noisy(cv: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PromptPass:
-    """The passes up to the first token, whose sampling is in their time too.
-
-    tokens        of all rows, padding included
-    """
+    """The passes up to the first token, whose sampling is in their time too. `tokens`: of all rows, padding
+    included."""
 
     tokens: int
     passes: int
@@ -205,7 +203,7 @@ class PromptPass:
 
 def prompt_pass(run: Snapshot, name: str) -> PromptPass | None:
     """The prompt pass of an arm; None for an encoder, all of whose passes are timed, and before the first token."""
-    arm, ttft_s = run.arms[name], run.summary(name).ttft_s
+    arm, ttft_s = run.arms[name], run.summaries[name].ttft_s
     if run.unit != "token" or arm.started is None or not ttft_s:
         return None
     tokens = arm.started.prompt_tokens * arm.started.batch_size
@@ -236,11 +234,8 @@ RESERVED_SHARE = 0.02
 
 
 class MemoryCheck(NamedTuple):
-    """One part of the memory; None: not predicted, or not measured.
-
-    remark  what may explain an error, beside the prediction
-    margin  bytes by which the prediction may be off, 0 where none is stated
-    """
+    """One part of the memory; None: not predicted, or not measured. `remark`: what may explain an error, beside the
+    prediction. `margin`: bytes by which the prediction may be off, 0 where none is stated."""
 
     part: str
     label: str
@@ -273,7 +268,7 @@ class MemoryCheck(NamedTuple):
 
 
 def memory_checks_of(run: Snapshot, name: str) -> list[MemoryCheck]:
-    arm, summary = run.arms[name], run.summary(name)
+    arm, summary = run.arms[name], run.summaries[name]
     counts = arm.finished.counts.memory if arm.finished else Memory()
     weights = arm.loaded.weight_bytes if arm.loaded else None
     kv = (summary.kv_predicted_bytes, summary.kv_bytes)

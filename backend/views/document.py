@@ -15,48 +15,23 @@ from tokendyno.backend.runs.records import PrefillBound, Unit
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.traffic import TrafficRequest
+from tokendyno.backend.views import schema
 from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.details import MemoryCheck, memory_checks_of, prompt_pass
 from tokendyno.backend.views.ledger import ledger_rows
 from tokendyno.backend.views.quality import cost_of, gate_document, quality_sentence
-from tokendyno.backend.views.schema import (
-    Annotated,
-    ArmDocument,
-    BatchArm,
-    BatchDocument,
-    Check,
-    CompileReport,
-    Document,
-    KvSeries,
-    Load,
-    MemoryChecks,
-    MemorySamples,
-    PagesDocument,
-    PositionsDocument,
-    PrefillRoofline,
-    QualityArm,
-    QualityDocument,
-    Recompile,
-    Repeat,
-    RequestDocument,
-    Roofline,
-    StepDocument,
-    StepsDocument,
-    TrafficDocument,
-    VerdictRow,
-)
 from tokendyno.backend.views.sentences import interference_of
 
 
-def document(run: Run, gate: Gate | None = None) -> Document:
+def document(run: Run, gate: Gate | None = None) -> schema.Document:
     """The document of a run as it is now. `gate`: the quality of B against A."""
     now = run.snapshot()
-    return Document(
+    return schema.Document(
         **head(now),
         workload=now.request.workload,
         unit=now.unit,
-        comparison=now.comparison(),
-        texts=now.texts(),
+        comparison=now.comparison,
+        texts=now.texts,
         verdict=card_of(now, gate) or msgspec.UNSET,
         quality=gate_document(gate) or msgspec.UNSET,
         unasked=now.unasked or msgspec.UNSET,
@@ -64,23 +39,22 @@ def document(run: Run, gate: Gate | None = None) -> Document:
     )
 
 
-def _arm(run: Snapshot, name: str) -> ArmDocument:
-    arm, summary = run.arms[name], run.summary(name)
+def _arm(run: Snapshot, name: str) -> schema.ArmDocument:
+    arm, summary = run.arms[name], run.summaries[name]
     started, finished, predicted = arm.started, arm.finished, arm.predicted
     decodes = run.unit == "token"
-    return ArmDocument(
-        **arm_head(run, name),
+    return schema.ArmDocument(
         **arm_measured(run, name),
         prompt_tokens=started.prompt_tokens if started else None,
         ttft_s=arm.latency_s[0] if arm.latency_s and decodes else None,
         latency_s=arm.latency_s,
         time_s=arm.t_s,
-        kv_bytes=KvSeries(arm.kv_sliding, arm.kv_full),
+        kv_bytes=schema.KvSeries(arm.kv_sliding, arm.kv_full),
         kv_bytes_predicted=_kv_predicted(arm, run.unit),
         memory_bytes=arm.memory_bytes,
         ranks=(finished.ranks if finished else []) or msgspec.UNSET,
         memory_check=_memory_checks(memory_checks_of(run, name)),
-        roofline=Roofline(
+        roofline=schema.Roofline(
             [point.length for point in predicted.roofline],
             [point.seconds for point in predicted.roofline],
             predicted.roofline_note,
@@ -91,7 +65,7 @@ def _arm(run: Snapshot, name: str) -> ArmDocument:
         token_ids=arm.ids if decodes else [],
         stopped_by=finished.reason if finished else None,
         repeats=[
-            Repeat(latency_s, arm.finishes[repeat].extra if repeat in arm.finishes else {})
+            schema.Repeat(latency_s, arm.finishes[repeat].extra if repeat in arm.finishes else {})
             for repeat, latency_s in sorted(arm.repeats_s.items())
         ],
         launch_bound=summary.launch_bound,
@@ -102,19 +76,19 @@ def _arm(run: Snapshot, name: str) -> ArmDocument:
     )
 
 
-def _prefill(bound: PrefillBound | None, ttft_s: float | None) -> PrefillRoofline | msgspec.UnsetType:
+def _prefill(bound: PrefillBound | None, ttft_s: float | None) -> schema.PrefillRoofline | msgspec.UnsetType:
     if bound is None:
         return msgspec.UNSET
     share = bound.seconds / ttft_s if ttft_s else None
-    return PrefillRoofline(bound.seconds, share, bound.limited_by, bound.work)
+    return schema.PrefillRoofline(bound.seconds, share, bound.limited_by, bound.work)
 
 
-def _step_document(arm: ArmSeries) -> StepDocument | msgspec.UnsetType:
+def _step_document(arm: ArmSeries) -> schema.StepDocument | msgspec.UnsetType:
     """Left out until the arm has ended, and in runs that were recorded before steps were traced."""
     if arm.finished is None or not (arm.finished.step or arm.finished.no_step):
         return msgspec.UNSET
     step, reads = arm.finished.step, arm.predicted.reads
-    return StepDocument(
+    return schema.StepDocument(
         step.seconds if step else None,
         step.steps if step else 0,
         step.gpu if step else None,
@@ -127,22 +101,24 @@ def _step_document(arm: ArmSeries) -> StepDocument | msgspec.UnsetType:
     )
 
 
-def _memory_checks(checks: list[MemoryCheck]) -> MemoryChecks:
-    return MemoryChecks(
+def _memory_checks(checks: list[MemoryCheck]) -> schema.MemoryChecks:
+    return schema.MemoryChecks(
         **{
-            part.part: Check(part.predicted, part.measured, part.error_percent, part.margin_percent or msgspec.UNSET)
+            part.part: schema.Check(
+                part.predicted, part.measured, part.error_percent, part.margin_percent or msgspec.UNSET
+            )
             for part in checks
         }
     )
 
 
-def _compile_report(compiled: Compiled) -> CompileReport:
-    return CompileReport(
+def _compile_report(compiled: Compiled) -> schema.CompileReport:
+    return schema.CompileReport(
         cold_s=compiled.cold_s,
         graphs=len(compiled.graphs),
         graph_s=[graph.seconds for graph in compiled.graphs],
         graph_breaks=compiled.breaks,
-        recompiles=[Recompile(graph.guard, graph.seconds) for graph in compiled.graphs if graph.guard],
+        recompiles=[schema.Recompile(graph.guard, graph.seconds) for graph in compiled.graphs if graph.guard],
         cudagraph_skips=compiled.skips,
         cudagraph_records=compiled.records,
         cache_hits=compiled.hits,
@@ -156,15 +132,15 @@ def _compile_report(compiled: Compiled) -> CompileReport:
     )
 
 
-def _kv_predicted(arm: ArmSeries, unit: Unit) -> KvSeries:
+def _kv_predicted(arm: ArmSeries, unit: Unit) -> schema.KvSeries:
     """Predicted KV bytes after each step, interpolated between the corners that the run recorded."""
     if unit == "forward":
-        return KvSeries([0] * len(arm.t_s), [0] * len(arm.t_s))
+        return schema.KvSeries([0] * len(arm.t_s), [0] * len(arm.t_s))
     if arm.started is None or not arm.predicted.kv:
-        return KvSeries([], [])
+        return schema.KvSeries([], [])
     cached = [arm.started.prompt_tokens + bisect.bisect_right(arm.t_s, t_s) - 1 for t_s in arm.t_s]
     sizes = [kv_at(arm.predicted.kv, length) for length in cached]
-    return KvSeries([round(sliding) for sliding, _ in sizes], [round(full) for _, full in sizes])
+    return schema.KvSeries([round(sliding) for sliding, _ in sizes], [round(full) for _, full in sizes])
 
 
 def document_of(run: Run, find: FindReading) -> msgspec.Struct:
@@ -199,7 +175,7 @@ def head(run: Snapshot) -> dict[str, Any]:
 
 def arm_head(run: Snapshot, name: str) -> dict[str, Any]:
     """What was asked for, what was planned, and what the ledger and the rules say: `name` to `verdicts`."""
-    planned, ledger = run.planned(name), run.ledger(name)
+    planned, ledger = run.planned(name), run.ledgers[name]
     return {
         "name": name,
         "state": run.arms[name].state,
@@ -210,56 +186,57 @@ def arm_head(run: Snapshot, name: str) -> dict[str, Any]:
         "planned": planned.planned,
         "effective": {row.finding.axis: row.finding.effective for row in ledger if row.finding.axis != TOKENS},
         "evidence": ledger_rows(ledger),
-        "verdicts": [VerdictRow(v.level, v.axis, v.reason, v.source) for v in planned.verdicts],
+        "verdicts": [schema.VerdictRow(v.level, v.axis, v.reason, v.source) for v in planned.verdicts],
     }
 
 
 def arm_measured(run: Snapshot, name: str) -> dict[str, Any]:
-    """What is measured of an arm in a run of one prompt or many: memory, load, phases, clocks and counters."""
+    """Its head, and what is measured of it in a run of one prompt or many: memory, load, phases, clocks, counters."""
     arm = run.arms[name]
     started, loaded, finished = arm.started, arm.loaded, arm.finished
-    return {
+    return arm_head(run, name) | {
         "notes": started.notes if started else [],
         "memory_label": run.memory_label,
-        "memory_samples": MemorySamples(arm.sample_t_s, arm.sample_bytes),
+        "memory_samples": schema.MemorySamples(arm.sample_t_s, arm.sample_bytes),
         "memory_predicted_bytes": run.planned(name).predicted_bytes,
         "weight_bytes": loaded.weight_bytes if loaded else None,
         "parameters": loaded.parameters if loaded else None,
-        "load": Load(loaded.stages_s, loaded.peak_bytes) if loaded else Load({}, {}),
+        "load": schema.Load(loaded.stages_s, loaded.peak_bytes) if loaded else schema.Load({}, {}),
         "phases_s": {phase.name: phase.seconds for phase in arm.phases.values()},
         "wall_s": finished.wall_s if finished else None,
         "clock": finished.clock if finished else None,
         "extra": finished.extra if finished else {},
         "interference": interference_of(run, name),
-        "annotations": [Annotated(m.kind, m.token, m.t_s, m.seconds, m.text) for m in arm.annotations],
+        "annotations": [schema.Annotated(m.kind, m.token, m.t_s, m.seconds, m.text) for m in arm.annotations],
     }
 
 
 # --- many requests, given texts ---------------------------------------------------------------------
 
 
-def batch_document(run: Run) -> BatchDocument:
+def batch_document(run: Run) -> schema.BatchDocument:
     now = run.snapshot()
     traffic = now.request.traffic
     assert traffic is not None
-    return BatchDocument(
+    return schema.BatchDocument(
         **head(now),
         workload=now.request.workload,
-        traffic=TrafficDocument(traffic.label, traffic.concurrent, traffic.pages, traffic.limits, traffic.requests),
+        traffic=schema.TrafficDocument(
+            traffic.label, traffic.concurrent, traffic.pages, traffic.limits, traffic.requests
+        ),
         same_tokens=now.same_tokens(),
         arms=[_batch_arm(now, name) for name in now.arms],
-        comparison=now.comparison() or msgspec.UNSET,
+        comparison=now.comparison or msgspec.UNSET,
         verdict=card_of(now) or msgspec.UNSET,
         unasked=now.unasked or msgspec.UNSET,
     )
 
 
-def _batch_arm(run: Snapshot, name: str) -> BatchArm:
+def _batch_arm(run: Snapshot, name: str) -> schema.BatchArm:
     arm, summary = run.arms[name], run.batch_summaries[name]
     batch = arm.batch
     assert run.request.traffic is not None
-    return BatchArm(
-        **arm_head(run, name),
+    return schema.BatchArm(
         **arm_measured(run, name),
         useful_tokens_s=summary.useful_tokens_s,
         runs=list(run.useful_rates(name).values()),
@@ -273,8 +250,8 @@ def _batch_arm(run: Snapshot, name: str) -> BatchArm:
     )
 
 
-def _request(row: RequestRow, request: TrafficRequest) -> RequestDocument:
-    return RequestDocument(
+def _request(row: RequestRow, request: TrafficRequest) -> schema.RequestDocument:
+    return schema.RequestDocument(
         request.arrival_s,
         row.start_s,
         row.first_token_s,
@@ -289,9 +266,9 @@ def _request(row: RequestRow, request: TrafficRequest) -> RequestDocument:
     )
 
 
-def _steps(batch: BatchSeries) -> StepsDocument:
+def _steps(batch: BatchSeries) -> schema.StepsDocument:
     parts = list(batch.parts_of_steps())
-    return StepsDocument(
+    return schema.StepsDocument(
         begin_s=batch.begin_s,
         end_s=batch.end_s,
         active=[sum(kind != IDLE for _, kind, _ in step) for step in parts],
@@ -302,7 +279,7 @@ def _steps(batch: BatchSeries) -> StepsDocument:
     )
 
 
-def _pages(arm: ArmSeries) -> PagesDocument | None:
+def _pages(arm: ArmSeries) -> schema.PagesDocument | None:
     batch = arm.batch
     if batch.pages is None:
         return None
@@ -314,15 +291,15 @@ def _pages(arm: ArmSeries) -> PagesDocument | None:
     }
     in_use = batch.pages_in_use()
     predicted = arm.predicted.memory.get("kv")
-    return PagesDocument(batch.pages.groups, batch.pages.cache_bytes, predicted, batch.free_bytes, in_use, moves)
+    return schema.PagesDocument(batch.pages.groups, batch.pages.cache_bytes, predicted, batch.free_bytes, in_use, moves)
 
 
-def quality_document(run: Run) -> QualityDocument:
+def quality_document(run: Run) -> schema.QualityDocument:
     now = run.snapshot()
     quality, whole = now.request.quality, whole_reading(now)
     assert quality is not None
     difference: ReadingDifference | None = whole.difference if whole else None
-    return QualityDocument(
+    return schema.QualityDocument(
         **head(now),
         texts=readings(now),
         all=whole,
@@ -338,12 +315,12 @@ def quality_document(run: Run) -> QualityDocument:
     )
 
 
-def _quality_arm(run: Snapshot, quality: Quality, name: str) -> QualityArm:
-    return QualityArm(
+def _quality_arm(run: Snapshot, quality: Quality, name: str) -> schema.QualityArm:
+    return schema.QualityArm(
         **arm_head(run, name),
         positions=[
-            PositionsDocument(text.name, score.ids, score.nll_nats, score.top, score.kl_nats)
+            schema.PositionsDocument(text.name, score.ids, score.nll_nats, score.top, score.kl_nats)
             for text, score in zip(quality.texts, run.arms[name].scores, strict=False)
         ],
-        summary=run.summary(name),
+        summary=run.summaries[name],
     )

@@ -23,10 +23,8 @@ SAME_PLAN = "A and B come to the same plan here: any difference between them is 
 
 
 class Fairness(msgspec.Struct, frozen=True):
-    """What stands above the button that runs two arms.
-
-    state     unasked: the arms also differ in what nobody chose; equal: they differ in nothing
-    """
+    """What stands above the button that runs two arms. `state` is "unasked" where the arms also differ in what
+    nobody chose, and "equal" where they differ in nothing."""
 
     state: Literal["fair", "unasked", "equal"]
     badge: str
@@ -83,7 +81,6 @@ def _fix(arms: Mapping[str, Checked], check: Check) -> tuple[Changes, list[str]]
 
 
 def _works(check: Check, changes: Changes, axis: str) -> bool:
-    """Whether both arms can run with these changes, and are the same on an axis."""
     try:
         a, b = check(changes).values()
     except InputError:

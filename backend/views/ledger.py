@@ -73,10 +73,8 @@ _QUIET: tuple[Status, ...] = ("verified", "off", "not_applicable")
 
 
 class LedgerDigest(msgspec.Struct, frozen=True):
-    """The ledgers of all arms in one line, for a reader with three seconds.
-
-    shown   axes that differ between the arms or need a look; the others may be folded
-    """
+    """The ledgers of all arms in one line, for a reader with three seconds. `shown`: axes that differ between the arms
+    or need a look; the others may be folded."""
 
     line: str
     status: Status

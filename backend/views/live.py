@@ -27,7 +27,6 @@ from tokendyno.backend.views.ledger import (
     LedgerRow,
     ledger_digest,
     ledger_rows,
-    ledger_summary,
     prompt_rows,
 )
 from tokendyno.backend.views.phases import PhaseBar, PhaseStep, phase_bar, phase_step
@@ -93,10 +92,8 @@ class Pace(msgspec.Struct, frozen=True):
 
 
 class ArmOnPage(msgspec.Struct, frozen=True, kw_only=True, rename={"interference": "spoilers"}):
-    """What the page shows of an arm of any run, but its series.
-
-    state         waiting, working, done, failed or cancelled
-    """
+    """What the page shows of an arm of any run, but its series. `state`: waiting, working, done, failed or
+    cancelled."""
 
     name: str
     label: str
@@ -112,13 +109,9 @@ class ArmOnPage(msgspec.Struct, frozen=True, kw_only=True, rename={"interference
 
 
 class ArmHead(ArmOnPage, frozen=True, kw_only=True, rename={"roofline": "floor", "annotations": "marks"}):
-    """An arm that answers one prompt.
-
-    pace   how the text grew; empty until the run has ended
-    """
+    """An arm that answers one prompt. `pace`: how the text grew; empty until the run has ended."""
 
     predicted: KvCurve | None
-    verified: str
     prompt_tokens: int
     roofline: RooflineCurve | None = None
     annotations: list[AnnotationText] = []
@@ -129,11 +122,8 @@ class ArmHead(ArmOnPage, frozen=True, kw_only=True, rename={"roofline": "floor",
 
 
 class RunOnPage(msgspec.Struct, frozen=True, kw_only=True):
-    """What the page shows of any run, but its series.
-
-    quiet   the browser shares the CPU with the measurement and should poll less often
-    digest  the ledgers of all arms in one line; None while there are none
-    """
+    """What the page shows of any run, but its series. `quiet`: the browser shares the CPU with the measurement and
+    should poll less often. `digest`: the ledgers of all arms in one line; None while there are none."""
 
     title: str
     note: str
@@ -152,10 +142,7 @@ class RunOnPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Head(RunOnPage, frozen=True, kw_only=True):
-    """A run of one prompt, or of given texts.
-
-    figures  by chart, the one figure that a slide shows beside it
-    """
+    """A run of one prompt, or of given texts. `figures`: by chart, the one figure that a slide shows beside it."""
 
     memory_label: str
     texts: str
@@ -262,7 +249,7 @@ def head_of(run: Snapshot, now_s: float, others: RunLog | None = None) -> Head:
         **run_fields(run, now_s, arms, card, gate),
         max_new_tokens=run.request.workload.max_new_tokens,
         memory_label=run.memory_label,
-        texts=texts_sentence(run.texts() if run.ended else None),
+        texts=texts_sentence(run.texts if run.ended else None),
         arms=arms,
         quality=quality_view(run, others.compared(run.created) if others and run.ended and reads else ""),
         crossing=crossing(run),
@@ -304,11 +291,9 @@ def pair_underway(run: Snapshot) -> str:
 
 def _arm_head(run: Snapshot, name: str) -> ArmHead:
     arm = run.arms[name]
-    fields = arm_fields(run, name, diagnoses(run.summary(name), run.unit))
     return ArmHead(
-        **fields,
+        **arm_fields(run, name, diagnoses(run.summaries[name], run.unit)),
         predicted=_kv_curve(arm),
-        verified=ledger_summary(fields["ledger"]) if fields["ledger"] else "",
         prompt_tokens=arm.started.prompt_tokens if arm.started else 0,
         roofline=_roofline_curve(arm, run.unit, run.request.workload.max_new_tokens),
         annotations=annotations(arm.annotations),
@@ -331,7 +316,7 @@ def arm_fields(run: Snapshot, name: str, remarks: Sequence[str] = ()) -> dict[st
         "notes": [*(arm.started.notes if arm.started else []), *remarks],
         "tiles": arm_tiles(run, name),
         "details": detail_rows(run, name),
-        "ledger": (prompt_rows if run.request.traffic is None else ledger_rows)(run.ledger(name)),
+        "ledger": (prompt_rows if run.request.traffic is None else ledger_rows)(run.ledgers[name]),
         "interference": interference_of(run, name),
         "code": code_words(arm.finished),
     }

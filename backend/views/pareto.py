@@ -64,7 +64,6 @@ def _point(cost: Cost, known: Sequence[Cost], title: str, with_quality: bool) ->
 
 
 def _dominates(other: Cost, cost: Cost, with_quality: bool) -> bool:
-    """Whether `other` takes at most as much of everything, and less of something."""
     theirs, own = (
         (c.latency_s or 0.0, c.memory_bytes or 0.0, (c.quality or 0.0) if with_quality else 0.0) for c in (other, cost)
     )

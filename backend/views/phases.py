@@ -39,10 +39,8 @@ _ENDED = {"done": "Done in", "cancelled": "Stopped after", "failed": "Failed aft
 
 
 class PhaseStep(msgspec.Struct, frozen=True):
-    """One phase of an arm, with its title. `begin_s`: seconds since the run was created.
-
-    expected_s  how long it took the last time, for the bar
-    """
+    """One phase of an arm, with its title. `begin_s`: seconds since the run was created. `expected_s`: how long it took
+    the last time, for the bar."""
 
     name: PhaseName
     title: str
@@ -66,11 +64,8 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class PhaseBar(msgspec.Struct, frozen=True):
-    """A run from its first process to its last text.
-
-    label    how long it took, "" while it is under way
-    left_s   until it should be over; `most_s`: of its pairs, at most; None where nothing tells
-    """
+    """A run from its first process to its last text. `label`: how long it took, "" while it is under way. `left_s`:
+    until it should be over; `most_s`: of its pairs, at most; None where nothing tells."""
 
     label: str
     parts: list[Part]
@@ -124,7 +119,6 @@ def phase_bar(run: Snapshot, now_s: float, gate: Gate | None) -> PhaseBar | None
 
 
 def _spent_s(run: Snapshot, now_s: float, end_s: float) -> dict[PartName, float]:
-    """What each part took so far, in their order."""
     spent: dict[PartName, float] = {"ready": 0.0, "pairs": 0.0, "proof": 0.0, "quality": 0.0}
     reading_from_s = 0.0
     for arm in run.arms.values():
@@ -222,7 +216,7 @@ def _text(run: Snapshot, name: PartName, state: str, spent_s: float, under_way: 
     if name == "pairs":
         if state == "waiting":
             return f"{'up to ' if run.request.until_s else ''}{plural(most, word)}"
-        done, comparison, decided = _pairs(run), run.comparison(), ""
+        done, comparison, decided = _pairs(run), run.comparison, ""
         if comparison is not None and run.request.until_s:
             decided = ", decided" if comparison.decided else ", not decided"
         return f"{plural(done, word)}{decided}, {duration(spent_s)}"

@@ -98,11 +98,8 @@ class QualityRow(msgspec.Struct, frozen=True):
 
 
 class QualityView(msgspec.Struct, frozen=True):
-    """A reading on the page.
-
-    progress  how many texts each arm has read; "" at the end
-    compared  id of a run that compared these arms with a prompt, "" without one
-    """
+    """A reading on the page. `progress`: how many texts each arm has read; "" at the end. `compared`: id of a run that
+    compared these arms with a prompt, "" without one."""
 
     rows: list[QualityRow]
     progress: str
@@ -162,7 +159,6 @@ class GateText(NamedTuple):
 
 
 def gate_text(gate: Gate | None) -> GateText:
-    """The gate in words, of arm B."""
     if gate is None or gate.state == "settled":
         return GateText()
     if gate.state == "unread":

@@ -162,10 +162,8 @@ class StepDocument(Part, frozen=True):
 
 
 class ArmHead(Part, frozen=True):
-    """What every arm of a document begins with: what was asked, planned and proved, and what the rules said.
-
-    values       axis -> value of its choice, where the choice carries one
-    """
+    """What every arm of a document begins with: what was asked, planned and proved, and what the rules said. `values`:
+    axis -> value of its choice, where the choice carries one."""
 
     name: str
     state: str
@@ -252,10 +250,8 @@ class Document(RunHead, frozen=True, tag="run"):
 
 
 class RequestDocument(Part, frozen=True):
-    """One request. Times are seconds since the run began; null where it did not get so far.
-
-    ended       length, eos, cancelled, or "" while it has not ended
-    """
+    """One request. Times are seconds since the run began; null where it did not get so far. `ended`: length, eos,
+    cancelled, or "" while it has not ended."""
 
     arrival_s: float
     start_s: float | None

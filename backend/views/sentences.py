@@ -50,7 +50,8 @@ def diagnoses(summary: Summary, unit: Unit = "token") -> list[str]:
 
 def interference_of(run: Snapshot, name: str) -> list[str]:
     arm = run.arms[name]
-    return interference(arm.interference, run.summary(name), sum(end.wall_s for end in arm.finishes.values()), run.unit)
+    measured_s = sum(end.wall_s for end in arm.finishes.values())
+    return interference(arm.interference, run.summaries[name], measured_s, run.unit)
 
 
 LOCK_CLOCKS = (
@@ -102,13 +103,17 @@ SHOWN_VERSIONS = ("torch", "transformers")
 
 
 def origin_sentence(created: Created) -> str:
-    """Machine, date and versions of a run that came from a file; "" for one that ran here."""
+    """Where a run that came from a file was recorded; "" for one that ran here."""
     if created.origin == "here":
         return ""
+    return f"Recorded on {stamp(created)}."
+
+
+def stamp(created: Created) -> str:
+    """Machine, date and versions of a run."""
     date = time.strftime("%Y-%m-%d", time.gmtime(created.created))
     versions = [f"{name} {created.versions[name]}" for name in SHOWN_VERSIONS if name in created.versions]
-    parts = [f"Recorded on {device_name(created.machine)}", date, *versions]
-    return f"{', '.join(parts)}."
+    return ", ".join([device_name(created.machine), date, *versions])
 
 
 def whole_note(created: Created) -> str:

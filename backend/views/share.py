@@ -5,7 +5,6 @@ import dataclasses
 import io
 import re
 import shlex
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.views.batch_live import batch_head
 from tokendyno.backend.views.live import LABELS, ArmOnPage, head_of, heading
-from tokendyno.backend.views.sentences import SHOWN_VERSIONS, device_name
+from tokendyno.backend.views.sentences import stamp
 
 MOST_POINTS = 600
 """Points of a curve: a picture of 1,200 pixels shows no more."""
@@ -34,11 +33,8 @@ class Curves(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """A run in words and curves.
-
-    curves       None where no arm has generated anything
-    command      that repeats it; "" for a run of many requests or given texts
-    """
+    """A run in words and curves. `curves`: None where no arm has generated anything. `command`: that repeats it; "" for
+    a run of many requests or given texts."""
 
     title: str
     model: str
@@ -61,15 +57,13 @@ def shared(run: Run, others: RunLog | None = None) -> Shared:
     now = run.snapshot()
     head = batch_head(now, 0.0) if now.request.traffic else head_of(now, 0.0, others)
     created, verdict = now.created, head.verdict
-    date = time.strftime("%Y-%m-%d", time.gmtime(created.created))
-    versions = [f"{name} {created.versions[name]}" for name in SHOWN_VERSIONS if name in created.versions]
     one_prompt = now.request.traffic is None and now.request.quality is None
     return Shared(
         heading(created.model_label, now.status, verdict.sentence),
         created.model_label,
         verdict.sentence or f"{LABELS[now.status].capitalize()}.",
         [line for line in (verdict.basis, verdict.gate, verdict.unasked) if line],
-        ", ".join([device_name(created.machine), date, *versions]),
+        stamp(created),
         head.arms,
         {key: difference.text for key, difference in head.differences.items()},
         _curves(now),
@@ -88,7 +82,7 @@ def _curves(run: Snapshot) -> Curves | None:
         caches = [[s + f for s, f in zip(arm.kv_sliding, arm.kv_full, strict=True)] for arm in (a, b)]
         last = min(map(len, caches)) - 1
         ratio = caches[0][last] / caches[1][last] if caches[1][last] else 1.0
-        comparison = run.comparison()
+        comparison = run.comparison
         faster = max(comparison.ratio, 1 / comparison.ratio) if comparison else 1.0
         if max(ratio, 1 / ratio if ratio else 1.0) > max(MIN_GAIN, faster):
             lines = [_thinned([(i + 1, size) for i, size in enumerate(cache)]) for cache in caches]

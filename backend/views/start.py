@@ -148,7 +148,7 @@ def start_text(run: Snapshot, name: str) -> StepText | None:
     if start.before:
         parts.insert(0, PartText("start", TITLES["start"], None, _BEFORE[start.before][1], 0.0))
     steady = f"steady after {joined(total_s)}"
-    if step_s := run.summary(name).latency_mean_s:
+    if step_s := run.summaries[name].latency_mean_s:
         steady += f", then {joined(step_s)} a {step_word(run.unit)}"
     clauses = [steady, before_text(start), origin(start.compiled)]
     return StepText(total_s, joined(total_s), parts, "; ".join(filter(None, clauses)))
@@ -235,10 +235,8 @@ def pays_sentence(run: Snapshot) -> str:
 
 
 class Crossing(msgspec.Struct, frozen=True):
-    """Seconds from the end of each arm's imports, over tokens after its first: two lines that cross.
-
-    starts_s, steps_s  where the line of each arm begins, and by how much it rises with each token; in the arms' order
-    """
+    """Seconds from the end of each arm's imports, over tokens after its first: two lines that cross. `starts_s`,
+    `steps_s`: where the line of each arm begins, and by how much it rises with each token; in the arms' order."""
 
     starts_s: list[float]
     steps_s: list[float]
@@ -265,7 +263,7 @@ def _both(run: Snapshot) -> dict[str, Started] | None:
     if len(run.arms) != 2 or not run.ended or run.equal_arms:
         return None
     starts = {name: start_of(arm, alone=False) for name, arm in run.arms.items()}
-    started = {name: Started(start, run.summary(name)) for name, start in starts.items() if start is not None}
+    started = {name: Started(start, run.summaries[name]) for name, start in starts.items() if start is not None}
     if len(started) != 2:
         return None
     return dict(sorted(started.items(), key=lambda item: item[1].start.own_s))

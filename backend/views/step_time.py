@@ -60,7 +60,7 @@ def step_text(run: Snapshot, name: str) -> StepText | None:
     if step is None or step.seconds <= 0:
         return StepText(missing=why or "this run was recorded before steps were traced for it")
     labels = _LABELS if step.gpu else _LABELS | _CPU_LABELS
-    whole_s = run.summary(name).latency_mean_s or step.seconds
+    whole_s = run.summaries[name].latency_mean_s or step.seconds
     scale = min(1.0, whole_s / step.seconds)
     parts = [
         _part(part, labels[part], step, whole_s, scale, arm.predicted.reads)
@@ -75,7 +75,6 @@ def step_text(run: Snapshot, name: str) -> StepText | None:
 
 
 def step_tiles(step: StepText | None) -> list[Tile]:
-    """A step and its parts as rows of a table."""
     if step is None:
         return []
     if step.missing:

@@ -44,7 +44,7 @@ def _figure(run: Snapshot, arms: Sequence[ArmSeries], kind: NumberKind, sittings
     a, b = arms
     match kind:
         case "speed":
-            comparison = run.comparison()
+            comparison = run.comparison
             decided = comparison if comparison and comparison.outcome != "undecided" else None
             ratio = median(sittings) or (decided.ratio if decided else None)
             return times(ratio) if ratio else ""
@@ -55,7 +55,7 @@ def _figure(run: Snapshot, arms: Sequence[ArmSeries], kind: NumberKind, sittings
             peaks = [arm.finished.peak_memory_bytes if arm.finished else 0 for arm in (a, b)]
             return _less(peaks[1] / peaks[0]) if all(peaks) else ""
         case "roofline":
-            share = run.summary(b.name).roofline_share
+            share = run.summaries[b.name].roofline_share
             return f"{share:.0%}" if share else ""
         case "pays":
             lines = crossing(run)

@@ -115,7 +115,7 @@ def arm_tiles(run: Snapshot, name: str) -> list[Tile]:
     if traffic is not None:
         return batch_tiles(run.batch_summaries[name], traffic.limits)
     size = run.request.workload.batch_size
-    return tiles(run.summary(name), run.memory_label, size, run.unit, predicted.roofline_note, predicted.prefill)
+    return tiles(run.summaries[name], run.memory_label, size, run.unit, predicted.roofline_note, predicted.prefill)
 
 
 # --- many requests ----------------------------------------------------------------------------------

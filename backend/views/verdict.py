@@ -61,14 +61,14 @@ def verdict_of(run: Snapshot, gate: Gate | None = None) -> VerdictText:
         return _of_requests(run, pair)
     if run.status == "interrupted":
         return VerdictText()
-    summaries = [run.summary(name) for name in run.arms]
+    summaries = list(run.summaries.values())
     if pair is None:
         return VerdictText(_alone(next(iter(run.arms)), summaries[0], run.unit))
     comparison, quality = pair.comparison, gate_text(gate)
     if run.equal_arms:
-        verdict = _of_equal_arms(comparison, run.texts(), run.unit)
+        verdict = _of_equal_arms(comparison, run.texts, run.unit)
     else:
-        verdict = worded(comparison, pair.memory, pair.kv, run.texts(), run.unit, pair.names, quality)
+        verdict = worded(comparison, pair.memory, pair.kv, run.texts, run.unit, pair.names, quality)
     lengths = {summary.tokens for summary in summaries}
     if comparison is not None and len(lengths) > 1:
         first = f"{min(lengths):,} {step_word(run.unit)}s"
@@ -145,7 +145,6 @@ def _of_equal_arms(comparison: Comparison | None, texts: TextComparison | None, 
 
 
 def _alone(name: str, summary: Summary, unit: Unit) -> str:
-    """The sentence on a single arm."""
     clauses = []
     if summary.tokens_per_s is not None:
         rate, whole = summary.tokens_per_s, summary.batch_tokens_per_s
@@ -196,7 +195,6 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def _of_requests(run: Snapshot, pair: Pair | None) -> VerdictText:
-    """The verdict on a run with all requests served."""
     if pair is None:
         name, summary = next(iter(run.batch_summaries.items()))
         return VerdictText(f"{name} serves {_rate(summary)} {USEFUL}.")

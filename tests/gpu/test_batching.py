@@ -25,7 +25,7 @@ def ids(run: Run) -> list[list[int]]:
 
 
 def row(run: Run, axis: str) -> Evidence:
-    return next(one for one in run.ledger("A") if one.finding.axis == axis)
+    return next(one for one in run.snapshot().ledgers["A"] if one.finding.axis == axis)
 
 
 @pytest.fixture(scope="module")

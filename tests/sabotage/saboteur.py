@@ -148,7 +148,7 @@ def run_of(
 
 def ledger(choices: Mapping[str, str], model: str = "pocket", **kwargs: Any) -> Ledger:
     """The ledger of such a run, by axis."""
-    return {row.finding.axis: row for row in run_of(choices, model, **kwargs).ledger("A")}
+    return {row.finding.axis: row for row in run_of(choices, model, **kwargs).snapshot().ledgers["A"]}
 
 
 @contextlib.contextmanager

@@ -118,7 +118,7 @@ def seen_of_any(bench: Bench) -> dict[str, Any]:
         "message": both.message,
         "device": both.created.device,
         "ids": {name: arm.ids for name, arm in both.arms.items()},
-        "rows": sorted({row.status for arm in both.arms for row in both.ledger(arm)}),
+        "rows": sorted({row.status for arm in both.arms for row in both.snapshot().ledgers[arm]}),
         "remarks": [verdict.reason for verdict in both.created.arms[0].verdicts],
         "stopped": [again.status, len(again.arms["A"].ids)],
     }

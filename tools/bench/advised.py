@@ -78,7 +78,7 @@ def main() -> None:
         pair = {"A": advised, "B": best}
         arms = [ArmRequest(name, dict(advice.steps.space.arms[arm].choices)) for name, arm in pair.items()]
         run = bench.wait(bench.submit(Request(options.model, arms, replace(WORK, repeats=9))))
-        comparison = run.comparison()
+        comparison = run.snapshot().comparison
         if comparison is not None and comparison.low is not None and comparison.high is not None:
             more, low, high = (100 * (ratio - 1) for ratio in (comparison.ratio, comparison.low, comparison.high))
             print(f"a token of the advised arm takes {more:.1f}% more than the best's ({low:.1f} to {high:.1f}%)")

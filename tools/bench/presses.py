@@ -30,7 +30,7 @@ def main() -> int:
     try:
         for number in range(options.presses):
             run = bench.wait(bench.submit(Request("pocket", arms, work, proof=False, until_s=options.seconds)))
-            comparison = run.comparison()
+            comparison = run.snapshot().comparison
             if comparison is None:
                 print(run.message, file=sys.stderr)
                 return 1

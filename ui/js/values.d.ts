@@ -315,7 +315,6 @@ declare namespace Live {
     spoilers: string[];
     code: string;
     predicted: KvCurve | null;
-    verified: string;
     prompt_tokens: number;
     floor: RooflineCurve | null;
     marks: AnnotationText[];
@@ -533,7 +532,6 @@ declare namespace Batch {
     e: number[];
     pad: number[];
     w: number[];
-    free: number[];
     pfirst: number;
     pe: number[];
     r: number[];

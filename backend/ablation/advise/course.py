@@ -148,7 +148,6 @@ class Advice:
             self._record(step, run, run.elapsed_s)
 
     def _record(self, step: Step, run: Run, spent_s: float, node: str = "") -> None:
-        """Note what a step came to."""
         if run.status == "failed":
             why = run.message.partition(" Logged before that")[0].partition(" Run again")[0]
             self._give_up(step, why, True, spent_s, run.bad_input)

@@ -93,7 +93,7 @@ def recorded_pairs(builder: Builder, runs: RunLog) -> list[Pair]:
     for first, arms in _recordings(builder) if space.wish in ("latency", "throughput") else ():
         known = first.device == builder.machine.device and len(arms) == 2 and all(arm in space.arms for arm in arms)
         run = runs.get(first.id) if known else None
-        if run is not None and (comparison := run.comparison()) is not None:
+        if run is not None and (comparison := run.snapshot().comparison) is not None:
             deviation = SAME_MODEL if _same_model(first, builder) else OTHER_MODEL
             pairs.append(Pair(arms[0], arms[1], math.log(comparison.ratio), deviation))
     return pairs
@@ -106,8 +106,8 @@ def _recorded(builder: Builder, gpu: str, runs: RunLog) -> Iterator[tuple[str, t
         on_gpu = any(part.startswith(card) for part in first.machine.values() for card in cards)
         if not on_gpu or not _same_model(first, builder) or (run := runs.get(first.id)) is None:
             continue
-        for name, arm in zip(arms, first.request.arms, strict=True):
-            if step_s := run.summary(arm.name).latency_mean_s:
+        for name, summary in zip(arms, run.snapshot().summaries.values(), strict=True):
+            if step_s := summary.latency_mean_s:
                 yield name, (step_s, first.id)
 
 

@@ -14,6 +14,7 @@ from tokendyno.backend.ablation.advise.space import Builder, Candidate, Pruned, 
 from tokendyno.backend.ablation.advise.steps import EXPLORE, Steps
 from tokendyno.backend.ablation.advise.wishes import TITLES, Question, Wish, token_s
 from tokendyno.backend.ablation.journal import Cost as Quality
+from tokendyno.backend.ablation.journal import TrialsDocument, document_head
 from tokendyno.backend.ablation.trials import DOUBTFUL
 from tokendyno.backend.arms.arguments import arguments_of, parts_of
 from tokendyno.backend.arms.check import Checked
@@ -117,7 +118,7 @@ class Winner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [*figures, *([(arm.over_bound, "its roofline bound")] if arm.over_bound else [])]
 
 
-class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class AdviceDocument(TrialsDocument, frozen=True, tag="advise"):
     """Advice as it is now.
 
     limits     what was asked for besides the wish, by name; budget_s, spent_s: seconds that it may take, and took
@@ -127,12 +128,6 @@ class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     predicted  on a GPU that is not here, where nothing is measured: the arms by bound and memory
     """
 
-    kind: Literal["advise"]
-    schema: Literal[3]
-    model: str
-    model_label: str
-    machine: dict[str, str]
-    versions: dict[str, str]
     workload: Workload
     wish: Wish
     limits: dict[str, str]
@@ -155,10 +150,8 @@ class AdviceDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _document(builder: Builder, question: Question, **fields: Any) -> AdviceDocument:
-    label, machine, limits = builder.facts.label, builder.machine.describe(), dict(question.limits.settings())
-    work, wish = question.work, question.wish
-    head = ("advise", 3, question.model, label, machine, hardware.versions(), work, wish, limits)
-    return AdviceDocument(*head, **fields)  # type: ignore[arg-type]
+    asked = question.work, question.wish, dict(question.limits.settings())
+    return AdviceDocument(*document_head(question.model, builder.facts, builder.machine), *asked, **fields)
 
 
 def predicted_document(builder: Builder, question: Question, gpu: str, runs: RunLog) -> AdviceDocument:
@@ -232,7 +225,7 @@ class _Answer:
         front = {point.label for point in chart.points if point.front} if chart is not None else {*self.now.able}
         self.arms = {name: msgspec.structs.replace(arm, pareto=name in front) for name, arm in arms.items()}
         self.no_better, timed = "", question.wish in ("latency", "throughput")
-        comparison = self._run.comparison() if self._run is not None and timed else None
+        comparison = self._run.snapshot().comparison if self._run is not None and timed else None
         if self._last is not None and comparison is not None and comparison.outcome != "b_faster":
             title, interval = self.space.arms[self._last.arm].title, _interval(comparison.low, comparison.high)
             self.no_better = f"{title} was {three(comparison.ratio)}\u00d7 as fast{interval}"
@@ -290,7 +283,7 @@ class _Answer:
         certificate: list[str] = []
         if run is not None:
             snapshot = run.snapshot()
-            comparison, summary = snapshot.comparison(), snapshot.summary("B")
+            comparison, summary = snapshot.comparison, snapshot.summaries["B"]
             ratio = Estimate(comparison.ratio, comparison.low, comparison.high) if comparison else None
             low, high = summary.latency_interval_s or (None, None)
             measured = msgspec.structs.replace(
@@ -301,7 +294,7 @@ class _Answer:
                 ttft_s=summary.ttft_s,
                 peak_memory_bytes=summary.peak_memory_bytes or measured.peak_memory_bytes,
             )
-            certificate.append(_proof(run.ledger("B"), {*measured.choices, TOKENS}))
+            certificate.append(_proof(snapshot.ledgers["B"], {*measured.choices, TOKENS}))
             again = "Measured again in fresh workers beside the model as it comes"
             certificate.append(
                 f"{again}, in {plural(comparison.pairs if comparison else 0, 'pair')} of runs{_bounds(ratio)}."

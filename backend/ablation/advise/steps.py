@@ -89,7 +89,6 @@ class _Durations:
 
     @property
     def reading_s(self) -> float:
-        """What reading texts takes with two arms."""
         known = [cost.spent_s for cost in self._journal.costs.values()]
         return max(known, default=READING_TRIALS * self._common_s())
 
@@ -205,7 +204,6 @@ class Steps:
         return self._current_search().posterior([*observations, *expected], failed) if observations else None
 
     def standing(self) -> Standing:
-        """Who leads, and who may still win."""
         posterior, index = self._posterior(), self._current_search().index
         if posterior is None:
             return Standing([], {}, [], [], False)
@@ -254,7 +252,8 @@ class Steps:
         standing = self.standing()
         if standing.leader is not None and self.needs_reading(standing.leader):
             return self._readings(standing)
-        if self._used_share(budget_s) < EXPLORE and (units := self._trials_of_new(standing, budget_s)):
+        used = max(spent_s / budget_s, self.runs / self.most_runs)  # of the budget or the runs, whichever is more
+        if used < EXPLORE and (units := self._trials_of_new(standing, budget_s)):
             return units
         if units := self._readings(standing):
             return units
@@ -269,10 +268,6 @@ class Steps:
         """A reading with the best arm of each recipe that was not read."""
         unread = {self.space.arms[name].recipe: name for name in reversed(standing.rivals) if self.needs_reading(name)}
         return [[Step("reading", self.space.arms[name])] for name in [*unread.values()][::-1][: self.places]]
-
-    def _used_share(self, budget_s: float) -> float:
-        """How much of the budget or of the runs is used up, whichever is more."""
-        return max(self.spent_s / budget_s, self.runs / self.most_runs)
 
     def _trials_of_new(self, standing: Standing, budget_s: float) -> list[list[Step]]:
         """Arms that were not tried; for several places a few each."""

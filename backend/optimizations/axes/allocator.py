@@ -19,13 +19,14 @@ class Allocator(Optimization):
     aliases = {"expandable": ("expandable_segments", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")}
     wish = "memory"
     choices = (
-        Choice("fixed", "fixed segments", "torch's default: a gap is used again only by a tensor that fits into it."),
+        Choice(
+            "fixed", "torch's default: a gap is used again only by a tensor that fits into it.", title="fixed segments"
+        ),
         Choice(
             "expandable",
-            "expandable segments",
             "Segments grow in place, so that tensors which grow, such as a KV cache, leave no gaps behind.",
             (_NO_GPU,),
-            tried_on_several_gpus=False,
+            title="expandable segments",
         ),
     )
 

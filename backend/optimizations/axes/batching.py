@@ -125,15 +125,13 @@ class Batching(ManyRequests):
     }
     elsewhere = {("vllm", "sglang", "tensorrt-llm", "tgi"): FOR_EVALUATION}
     choices = (
-        Choice("off", "off", "One request after the other."),
+        Choice("off", "One request after the other."),
         Choice(
-            "static",
             "static",
             "Requests that have arrived form a padded batch; the next batch starts when its longest is done.",
             _STATIC,
         ),
         Choice(
-            "continuous",
             "continuous",
             "A request leaves when it is done and another one enters at once, over a KV cache in pages.",
             _CONTINUOUS,
@@ -164,8 +162,8 @@ class BatchSize(ManyRequests):
     order = 61
     aliases = {"": ("max_requests_per_batch",)}
     choices = (
-        Choice("auto", "auto", "As many as the run allows at once, for both arms."),
-        *(Choice(str(n), str(n), f"At most {n} at once.", _NEEDS_BATCHES) for n in (1, 2, 4, 8, 16, 32, 64, 128, 256)),
+        Choice("auto", "As many as the run allows at once, for both arms."),
+        *(Choice(str(n), f"At most {n} at once.", _NEEDS_BATCHES) for n in (1, 2, 4, 8, 16, 32, 64, 128, 256)),
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
@@ -197,8 +195,10 @@ class BatchOrder(ManyRequests):
     sets = "batch.order"
     order = 62
     choices = (
-        Choice("arrival", "arrival", "First come, first served."),
-        Choice("sorted", "sorted by length", "Short outputs first, so that rows of a batch end together.", _SORTED),
+        Choice("arrival", "First come, first served."),
+        Choice(
+            "sorted", "Short outputs first, so that rows of a batch end together.", _SORTED, title="sorted by length"
+        ),
     )
 
 
@@ -214,9 +214,9 @@ class PageSize(ManyRequests):
     order = 64
     aliases = {"": ("block_size",)}
     choices = (
-        Choice("256", "256 tokens", "The page size of transformers; what FlashAttention 2 needs."),
+        Choice("256", "The page size of transformers; what FlashAttention 2 needs.", title="256 tokens"),
         *(
-            Choice(str(n), f"{n} tokens", f"Pages of {n} tokens.", (_only_continuous("pages"),))
+            Choice(str(n), f"Pages of {n} tokens.", (_only_continuous("pages"),), title=f"{n} tokens")
             for n in (16, 32, 64, 128)
         ),
     )
@@ -237,9 +237,9 @@ class BatchTokens(ManyRequests):
     order = 66
     aliases = {"": ("max_batch_tokens",)}
     choices = (
-        Choice("512", "512", "Prompts of more tokens are cut into steps of 512."),
+        Choice("512", "Prompts of more tokens are cut into steps of 512."),
         *(
-            Choice(str(n), f"{n:,}", f"Prompts of more tokens are cut into steps of {n:,}.", _BUDGET)
+            Choice(str(n), f"Prompts of more tokens are cut into steps of {n:,}.", _BUDGET, title=f"{n:,}")
             for n in (128, 256, 1024, 2048, 4096, 8192)
         ),
     )
@@ -258,12 +258,16 @@ class Scheduler(ManyRequests):
     order = 68
     aliases = {"": ("scheduler_type",)}
     choices = (
-        Choice("fifo", "first in, first out", "Requests that decode come first, so that their tokens are not delayed."),
+        Choice(
+            "fifo",
+            "Requests that decode come first, so that their tokens are not delayed.",
+            title="first in, first out",
+        ),
         Choice(
             "prefill_first",
-            "prefill first",
             "Prompts that were begun come first, so that first tokens come sooner.",
             (_only_continuous("this scheduler"),),
+            title="prefill first",
         ),
     )
 
@@ -288,9 +292,8 @@ class AsyncBatching(ManyRequests):
     order = 70
     aliases = {"on": ("use_async_batching",)}
     choices = (
-        Choice("off", "off", "A step is prepared when the one before it is done."),
+        Choice("off", "A step is prepared when the one before it is done."),
         Choice(
-            "on",
             "on",
             "A step is prepared while the GPU works on the one before it, at the cost of a second set of inputs.",
             _ASYNCHRONOUS,
@@ -335,9 +338,8 @@ class BatchGraphs(ManyRequests):
     order = 72
     aliases = {"on": ("use_cuda_graph",)}
     choices = (
-        Choice("off", "off", "The kernels of a step are launched one by one."),
+        Choice("off", "The kernels of a step are launched one by one."),
         Choice(
-            "on",
             "on",
             "Steps are padded to rounded sizes, captured once for each size before the run, and replayed.",
             _GRAPHS,

@@ -276,44 +276,41 @@ class Cache(Optimization):
     }
     choices = (
         Choice(
-            "dynamic", "dynamic", "Grows with each token; sliding-window layers keep window - 1 tokens.", loss=2
+            "dynamic", "Grows with each token; sliding-window layers keep window - 1 tokens.", loss=2
         ),
         Choice(
-            "unwindowed", "full (no sliding window)", "Grows with each token, and every layer keeps every token.",
-            (*_UNWINDOWED, _SAME_AS_DYNAMIC), tried_on_several_gpus=False,
+            "unwindowed", "Grows with each token, and every layer keeps every token.",
+            (*_UNWINDOWED, _SAME_AS_DYNAMIC), tried_on_several_gpus=False, title="full (no sliding window)",
         ),
         Choice(
-            "static", "static", "Allocated once at its full length: shapes stay fixed, so steps compile.",
+            "static", "Allocated once at its full length: shapes stay fixed, so steps compile.",
             (*_STATIC, _COMPILES_BY_ITSELF), loss=3,
         ),
         Choice(
-            "static-fp8", "static, fp8",
-            "Allocated once, 1 byte per element, with a scale for each token and head.",
-            _STATIC_FP8, loss=40, tried_on_several_gpus=False,
+            "static-fp8", "Allocated once, 1 byte per element, with a scale for each token and head.",
+            _STATIC_FP8, loss=40, tried_on_several_gpus=False, title="static, fp8",
         ),
         Choice(
-            "offloaded", "offloaded", "Grows in host memory; only the current and the next layer are on the GPU.",
+            "offloaded", "Grows in host memory; only the current and the next layer are on the GPU.",
             _OFFLOADED, loss=21, tried_on_several_gpus=False,
         ),
         Choice(
-            "offloaded_static", "offloaded, static",
+            "offloaded_static",
             "Allocated once in host memory; sliding-window layers, which are small, stay on the GPU.",
-            _OFFLOADED_STATIC, loss=22, tried_on_several_gpus=False,
+            _OFFLOADED_STATIC, loss=22, tried_on_several_gpus=False, title="offloaded, static",
         ),
         Choice(
-            "quantized-fp8", "quantized, fp8",
+            "quantized-fp8",
             "1 byte per element, with one scale per layer, taken from the prompt; larger numbers are cut off.",
-            _FP8, loss=41, tried_on_several_gpus=False,
+            _FP8, loss=41, tried_on_several_gpus=False, title="quantized, fp8",
         ),
         Choice(
-            "quantized-hqq4", "quantized, hqq 4 bits",
-            "4 bits per element; the newest 127 tokens stay in full precision.",
-            _HQQ, loss=51, tried_on_several_gpus=False,
+            "quantized-hqq4", "4 bits per element; the newest 127 tokens stay in full precision.",
+            _HQQ, loss=51, tried_on_several_gpus=False, title="quantized, hqq 4 bits",
         ),
         Choice(
-            "quantized-quanto4", "quantized, quanto 4 bits",
-            "4 bits per element; the newest 127 tokens stay in full precision.",
-            _QUANTO, loss=52, tried_on_several_gpus=False,
+            "quantized-quanto4", "4 bits per element; the newest 127 tokens stay in full precision.",
+            _QUANTO, loss=52, tried_on_several_gpus=False, title="quantized, quanto 4 bits",
         ),
     )  # fmt: skip
 

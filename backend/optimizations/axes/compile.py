@@ -207,16 +207,11 @@ class Compile(Optimization):
         "max-autotune-no-cudagraphs": "minutes to compile",
     }
     choices = (
-        Choice("off", "off", "Eager: every operator is launched from Python."),
+        Choice("off", "Eager: every operator is launched from Python."),
         Choice(
-            "default",
-            "default",
-            "Inductor kernels, no CUDA graphs.",
-            (*_CACHE_RULES, _SKIPPED, _UNTUNED_INT8),
-            values=_VALUES,
+            "default", "Inductor kernels, no CUDA graphs.", (*_CACHE_RULES, _SKIPPED, _UNTUNED_INT8), values=_VALUES
         ),
         Choice(
-            "reduce-overhead",
             "reduce-overhead",
             "Inductor kernels replayed as CUDA graphs.",
             (*_CACHE_RULES, _GRAPHS_NEED_STATIC, _SKIPPED, _LIKE_DEFAULT, _UNTUNED_INT8),
@@ -224,20 +219,18 @@ class Compile(Optimization):
         ),
         Choice(
             "max-autotune",
-            "max-autotune",
             "Autotuned kernels replayed as CUDA graphs; takes minutes to compile.",
             (*_CACHE_RULES, _GRAPHS_NEED_STATIC, _SKIPPED, _LIKE_DEFAULT),
             values=_MODE_VALUES,
         ),
         Choice(
             "max-autotune-no-cudagraphs",
-            "max-autotune, no CUDA graphs",
             "Autotuned kernels, launched one by one.",
             (*_CACHE_RULES, _SKIPPED, _LIKE_DEFAULT),
             values=_MODE_VALUES,
+            title="max-autotune, no CUDA graphs",
         ),
         Choice(
-            "module",
             "module",
             "torch.compile(model) outside of generate, as guides write it: generate compiles nothing then.",
             _MODULE_RULES,

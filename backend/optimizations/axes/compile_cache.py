@@ -1,20 +1,14 @@
 """Where compiled code is cached: torch's caches on disk, an empty one, or saved artefacts."""
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
-from tokendyno.backend.optimizations.conditions import compiles, needs_compile, skips_compilation
+from tokendyno.backend.optimizations.base import Choice, Optimization, note
+from tokendyno.backend.optimizations.conditions import compiles, needs_compile
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
 _DOCS = "https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html"
 
-
-_RULES = (
-    *needs_compile("Nothing is compiled in this arm, so there is nothing to cache.", _DOCS),
-    blocked(
-        skips_compilation,
-        "generate does not compile a model quantized like this, so there is nothing to cache.",
-        "backend/optimizations/conditions.py: skips_compilation",
-    ),
+_RULES = needs_compile(
+    "Nothing is compiled in this arm, so there is nothing to cache.", _DOCS, "there is nothing to cache"
 )
 _PICKLES = note(
     compiles,
@@ -38,17 +32,16 @@ class CompileCache(Optimization):
     choices = (
         Choice(
             "torch",
-            "torch's caches",
             "torch's caches on disk, shared by all workers: what one of them has compiled is not compiled again.",
+            title="torch's caches",
         ),
         Choice(
             "fresh",
-            "empty",
             "An empty cache, deleted with the worker: the cold compile time is that of a first start.",
             _RULES,
+            title="empty",
         ),
         Choice(
-            "artefacts",
             "artefacts",
             "An empty cache filled with artefacts that an earlier run saved after its warm-up.",
             (*_RULES, _PICKLES),

@@ -6,6 +6,7 @@ from tokendyno.backend.optimizations.conditions import (
     experts_settled,
     kv_cache,
     replays_graphs,
+    skipped,
     skips_compilation,
     uses_own_loop,
 )
@@ -33,11 +34,7 @@ _OFF_RULES = (
 )
 _COMPILE_RULES = (
     _NEEDS_CUDA,
-    blocked(
-        lambda s: s.cuda and skips_compilation(s),
-        "generate does not compile a model quantized like this, so torch.compile cannot capture CUDA graphs.",
-        "backend/optimizations/conditions.py: skips_compilation",
-    ),
+    skipped(lambda s: s.cuda and skips_compilation(s), "torch.compile cannot capture CUDA graphs"),
     blocked(
         lambda s: s.cuda and not replays_graphs(s) and not skips_compilation(s) and s.decoder,
         "torch.compile captures CUDA graphs in the modes reduce-overhead and max-autotune only.",
@@ -124,14 +121,16 @@ class CudaGraphs(Optimization):
         "manual": "memory for the graph; a static cache where tokens are generated",
     }
     choices = (
-        Choice("auto", "auto", "As the compile mode implies: reduce-overhead and max-autotune use graphs on a GPU."),
-        Choice("off", "off", "Every kernel is launched from the host.", _OFF_RULES),
-        Choice("compile", "by torch.compile", "Captured and replayed by Inductor's CUDA graph trees.", _COMPILE_RULES),
+        Choice("auto", "As the compile mode implies: reduce-overhead and max-autotune use graphs on a GPU."),
+        Choice("off", "Every kernel is launched from the host.", _OFF_RULES),
+        Choice(
+            "compile", "Captured and replayed by Inductor's CUDA graph trees.", _COMPILE_RULES, title="by torch.compile"
+        ),
         Choice(
             "manual",
-            "manual capture",
             "Captured with torch.cuda.CUDAGraph: the decode step, sampling included, or an encoder's pass.",
             _MANUAL_RULES,
+            title="manual capture",
         ),
     )
 

@@ -76,12 +76,10 @@ class Dtype(Optimization):
     choices = (
         Choice(
             "auto",
-            "auto",
             "The dtype of the checkpoint; on a CPU float32 where bfloat16 was measured to be slower.",
             (_emulated("auto"),),
         ),
         Choice(
-            "bfloat16",
             "bfloat16",
             "2 bytes per number, with the range of float32.",
             (_CLIMBS, _SLOWER, _BOTH, _emulated("bfloat16")),
@@ -89,7 +87,6 @@ class Dtype(Optimization):
             combines=(("cache", "dynamic"), ("cache", "offloaded")),
         ),
         Choice(
-            "float16",
             "float16",
             "2 bytes per number, with more precision and less range.",
             (
@@ -100,7 +97,7 @@ class Dtype(Optimization):
                 ),
             ),
         ),
-        Choice("float32", "float32", "4 bytes per number: twice the memory traffic of bfloat16."),
+        Choice("float32", "4 bytes per number: twice the memory traffic of bfloat16."),
     )
 
     def resolve(self, name: str, subject: Subject) -> str:

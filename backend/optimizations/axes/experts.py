@@ -96,9 +96,8 @@ class Experts(Optimization):
         "triton": "a second at the first token, to compile the kernels",
     }
     choices = (
-        Choice("auto", "auto", "The default of transformers: grouped_mm, and on a GPU batched_mm for decoding."),
+        Choice("auto", "The default of transformers: grouped_mm, and on a GPU batched_mm for decoding."),
         Choice(
-            "eager",
             "eager",
             "A loop over the routed experts: two small GEMMs each, and the host synchronizes to find out which.",
             (
@@ -112,7 +111,6 @@ class Experts(Optimization):
             loss=12,
         ),
         Choice(
-            "grouped_mm",
             "grouped_mm",
             "Tokens sorted by expert, one grouped GEMM for all; used for decoding on a GPU too.",
             (
@@ -132,16 +130,15 @@ class Experts(Optimization):
         ),
         Choice(
             "batched_mm",
-            "batched_mm",
             "The weights of each token's experts are copied for one batched GEMM: fast for single tokens, but long "
             "prompts need memory for all the copies.",
             _ALWAYS,
         ),
         Choice(
             "triton",
-            "Triton kernels",
             "Kernels of tokendyno, which read the weights of the chosen experts where they lie, MXFP4 packed.",
             _TRITON_RULES,
+            title="Triton kernels",
         ),
     )
 

@@ -46,7 +46,6 @@ ROWS = "DecoderLayerOfGPT2"
 
 
 def _cached(subject: Subject) -> tuple[str, ...]:
-    """Repositories with kernels for this model that are on this machine."""
     return tuple(name for name in hub_kernel_repositories(subject) if name in subject.machine.hub_kernels)
 
 
@@ -226,26 +225,26 @@ class Kernels(Optimization):
     aliases = {"hub": ("use_kernels", "KernelConfig"), "local": ("KernelConfig", "LOCAL_KERNELS")}
     costs = {"hub": "a download of binaries that run here"}
     choices = (
-        Choice("off", "off", "No layers replaced: the model's own code."),
+        Choice("off", "No layers replaced: the model's own code."),
         Choice(
             "hub",
-            "from the Hub",
             "use_kernels=True: layers are replaced by prebuilt kernels of kernels-community, binaries that run here.",
             HUB_RULES,
+            title="from the Hub",
         ),
         Choice(
             "local",
-            "local folder",
             "Layers are replaced by kernels of a local folder: yours if set, otherwise those shipped with tokendyno.",
             LOCAL_RULES,
+            title="local folder",
         ),
         Choice(
             "mapping",
-            "your mapping",
             "Any kernels of the Hub, as KernelConfig maps layers to them: kernels=mapping:RMSNorm=org/name:Layer.",
             MAPPING_RULES,
             values=dict.fromkeys(_LAYERS, ("", LAYER_OF)),
             example="mapping:RMSNorm=org/norms:RMSNorm",
+            title="your mapping",
         ),
     )
 

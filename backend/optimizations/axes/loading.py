@@ -45,18 +45,16 @@ class Loading(Optimization):
     choices = (
         Choice(
             "device_map",
-            "device_map",
             "Each tensor goes to the device as it is read, into memory reserved beforehand in one block.",
             (_PIECEMEAL,),
         ),
         Choice(
             "no-warmup",
-            "device_map, no warm-up",
             "The same, but memory is reserved piecemeal as tensors arrive.",
             (_NO_FILES, _NO_GPU),
+            title="device_map, no warm-up",
         ),
         Choice(
-            "plain",
             "plain",
             "The whole model is loaded into host memory, then moved: what a script without device_map does.",
             (_NO_FILES, _NO_GPU, _PLACED_ANYWAY),

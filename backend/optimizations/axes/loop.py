@@ -77,12 +77,12 @@ class Loop(Optimization):
     decoders_only = True
     costs = {"own": "a static cache"}
     choices = (
-        Choice("generate", "generate", "The loop of transformers: each step is prepared in Python."),
+        Choice("generate", "The loop of transformers: each step is prepared in Python."),
         Choice(
             "own",
-            "custom",
             "One step on fixed tensor addresses, sampling included; the host reads tokens asynchronously.",
             _RULES,
+            title="custom",
         ),
     )
 

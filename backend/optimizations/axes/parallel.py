@@ -123,7 +123,6 @@ LAYERS = (
 
 
 def conflict_of(layout: Layout, subject: Subject) -> Conflict | None:
-    """The first choice of another axis that is in the way."""
     if layout.kind in ("tensor", "expert") and runs_mxfp4(subject) and not runs_own_mxfp4(subject):
         return HUB_MXFP4
     for conflict in {"device-map": LAYERS, "expert": SHARED_EXPERTS}.get(layout.kind, RANKS):
@@ -252,16 +251,16 @@ def ranks_of(choices: Mapping[str, str]) -> int:
 
 
 def _choices() -> tuple[Choice, ...]:
-    choices = [Choice("off", "off", "One process with one device has the whole model.")]
+    choices = [Choice("off", "One process with one device has the whole model.")]
     for ranks in SIZES:
         summary = f"Each matrix is split over {ranks} ranks, which add up their parts twice in every layer."
-        choices.append(Choice(f"tensor-{ranks}", f"tensor parallel, {ranks} ranks", summary))
+        choices.append(Choice(f"tensor-{ranks}", summary, title=f"tensor parallel, {ranks} ranks"))
     for ranks in SIZES:
         summary = f"Whole experts are shared out over {ranks} ranks, and all else is split as with tensor-{ranks}."
-        choices.append(Choice(f"expert-{ranks}", f"expert parallel, {ranks} ranks", summary))
+        choices.append(Choice(f"expert-{ranks}", summary, title=f"expert parallel, {ranks} ranks"))
     for gpus in SIZES:
         summary = f'One process with device_map="auto": its layers lie on {gpus} GPUs, which work one after the other.'
-        choices.append(Choice(f"device-map-{gpus}", f"device map, {gpus} GPUs", summary))
+        choices.append(Choice(f"device-map-{gpus}", summary, title=f"device map, {gpus} GPUs"))
     return tuple(choices)
 
 
@@ -277,16 +276,10 @@ class Parallel(Optimization):
     aliases = {
         "": ("multi-gpu",),
         **{f"tensor-{size}": ("tp_plan", "tp_size", "tensor parallelism", "DistributedConfig") for size in SIZES},
-        **{
-            f"expert-{size}": (
-                "ep_plan",
-                "ep_size",
-                "enable_expert_parallel",
-                "expert parallelism",
-                "DistributedConfig",
-            )
-            for size in SIZES
-        },
+        **dict.fromkeys(
+            (f"expert-{size}" for size in SIZES),
+            ("ep_plan", "ep_size", "enable_expert_parallel", "expert parallelism", "DistributedConfig"),
+        ),
         **{f"device-map-{size}": ("device_map", "max_memory", "accelerate", "balanced") for size in SIZES},
     }
     elsewhere = {

@@ -162,36 +162,26 @@ class Prefill(Optimization):
         "chunks-2048": "some time to first token; of use for prompts of more than 2,048 tokens",
     }
     choices = (
-        Choice("whole", "whole", "One pass over the whole prompt."),
-        Choice(
-            "chunks-512",
-            "chunks of 512",
-            "Temporary tensors of 512 tokens at a time, however long the prompt is.",
-            _CHUNKS,
-            loss=23,
-            tried_on_several_gpus=False,
+        Choice("whole", "One pass over the whole prompt."),
+        *(
+            Choice(
+                f"chunks-{size}",
+                f"Temporary tensors of {size:,} tokens at a time, however long the prompt is.",
+                _CHUNKS,
+                loss=loss,
+                title=f"chunks of {size:,}",
+            )
+            for size, loss in ((512, 23), (2048, 20))
         ),
         Choice(
-            "chunks-2048",
-            "chunks of 2,048",
-            "Temporary tensors of 2,048 tokens at a time, however long the prompt is.",
-            _CHUNKS,
-            loss=20,
-            tried_on_several_gpus=False,
-        ),
-        Choice(
-            "captured",
             "captured",
             "One pass, captured as a CUDA graph for each length and replayed: nothing waits for launches.",
             _CAPTURED,
-            tried_on_several_gpus=False,
         ),
         Choice(
             "compiled",
-            "compiled",
             "One pass, compiled for each length as the step is, and captured where the step is captured.",
             _COMPILED,
-            tried_on_several_gpus=False,
         ),
     )
 

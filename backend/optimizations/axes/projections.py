@@ -49,9 +49,8 @@ class Projections(Optimization):
     aliases = {"fused": ("qkv",)}
     costs = {"fused": "a slower load"}
     choices = (
-        Choice("separate", "separate", "As in the model's code: q, k, v, gate and up are five GEMMs per layer."),
+        Choice("separate", "As in the model's code: q, k, v, gate and up are five GEMMs per layer."),
         Choice(
-            "fused",
             "fused",
             "One matrix for q, k, v and one for gate, up: two GEMMs instead of five, in the same memory.",
             (

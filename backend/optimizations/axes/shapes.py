@@ -1,7 +1,7 @@
 """Which sequence lengths the model sees: exact, padded, or symbolic."""
 
 from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
-from tokendyno.backend.optimizations.conditions import compiles, needs_compile, skips_compilation, uses_own_loop
+from tokendyno.backend.optimizations.conditions import compiles, needs_compile, uses_own_loop
 from tokendyno.backend.plan import GRAPH_MODES, Plan
 from tokendyno.backend.predict.lengths import LAST_DOUBLED, PADDED
 from tokendyno.backend.script.parts import Script
@@ -22,14 +22,13 @@ _PADDING = (_NO_FLEX, _ONLY_WASTE)
 
 
 _DYNAMIC = (
-    *needs_compile("Symbolic shapes are an option of compilation, and nothing is compiled.", _GUIDE),
-    blocked(
-        skips_compilation,
-        "generate does not compile a model quantized like this, so there are no symbolic shapes.",
-        "backend/optimizations/conditions.py: skips_compilation",
+    *needs_compile(
+        "Symbolic shapes are an option of compilation, and nothing is compiled.",
+        _GUIDE,
+        "there are no symbolic shapes",
     ),
     blocked(
-        lambda s: uses_own_loop(s),
+        uses_own_loop,
         "The custom decode loop has fixed shapes and compiles its step for exactly these.",
         "backend/worker/loop/loop.py",
         fix=(("loop", "generate"),),
@@ -59,20 +58,16 @@ class Shapes(Optimization):
         "dynamic": "slower kernels than for one shape",
     }
     choices = (
-        Choice("exact", "exact", "No padding: a compiled step is recompiled for each new length."),
+        Choice("exact", "No padding: a compiled step is recompiled for each new length."),
         Choice(
-            "padded",
-            "padded",
-            f"Prompt and cache padded to a multiple of {PADDED}: one length for nearly all prompts.",
-            _PADDING,
+            "padded", f"Prompt and cache padded to a multiple of {PADDED}: one length for nearly all prompts.", _PADDING
         ),
         Choice(
-            "buckets",
             "buckets",
             f"Prompt and cache padded to 64, 128, ... {LAST_DOUBLED}, then to multiples of {LAST_DOUBLED}.",
             _PADDING,
         ),
-        Choice("dynamic", "dynamic", "Compiled once with symbolic shapes: one graph for all lengths.", _DYNAMIC),
+        Choice("dynamic", "Compiled once with symbolic shapes: one graph for all lengths.", _DYNAMIC),
     )
 
     def write(self, script: Script, plan: Plan) -> None:

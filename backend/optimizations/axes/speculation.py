@@ -75,12 +75,12 @@ class Speculation(Optimization):
     }
     costs = {"prompt-lookup": "time where the text does not repeat itself"}
     choices = (
-        Choice("off", "off", "One forward pass per token."),
+        Choice("off", "One forward pass per token."),
         Choice(
             "prompt-lookup",
-            "prompt lookup",
             f"Where the last tokens occurred before, the {LOOKUP_TOKENS} tokens that followed are the draft.",
             _RULES,
+            title="prompt lookup",
         ),
     )
 

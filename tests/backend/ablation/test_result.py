@@ -93,6 +93,6 @@ def test_one_round_with_another_text_is_another_text() -> None:
 def test_a_refused_step_has_its_reason_and_no_figures() -> None:
     steps = step_results(refused="dtype=float32")
     assert (steps[2].refused, steps[2].comparison, steps[2].latency_mean_s) == ("It cannot.", None, None)
-    document = AblationDocument("ablation", 3, "pocket", "Pocket", {}, {}, WORK, 3, False, steps)
+    document = AblationDocument(3, "pocket", "Pocket", {}, {}, WORK, 3, False, steps)
     shown = text_of(ablation_blocks(document))
     assert "refused" in shown and "It cannot." in shown and "also changed: loop from generate to own" in shown

@@ -9,7 +9,7 @@ from tokendyno.backend.claims.declared import Figure
 from tokendyno.backend.claims.formula import Bounds, Side, State, Word, bounds, drifted, side, state, verdict
 from tokendyno.backend.claims.samples import Samples
 from tokendyno.backend.runs.statistics import interval
-from tokendyno.backend.runs.summary import Measured, compare
+from tokendyno.backend.runs.summary import Measured, compare_pairs, pair_ratios
 
 TESTS: dict[str, Samples] = {
     "t": {
@@ -28,7 +28,8 @@ def figure(form: str = "times", metric: str = "token_s", test: str = "t", **more
 
 def test_a_ratio_is_that_of_a_comparison_and_its_interval_that_of_runs_that_were_looked_at_once() -> None:
     a, b = (TESTS["t"][arm]["token_s"] for arm in "AB")
-    found = compare([Measured([0.0, s]) for s in a], [Measured([0.0, s]) for s in b])
+    ratios = pair_ratios([Measured([0.0, s]) for s in a], [Measured([0.0, s]) for s in b])
+    found = compare_pairs(ratios, equal=False)
     assert found is not None
     one = bounds(figure(), TESTS)
     assert one is not None and one.low is not None and one.high is not None

@@ -22,7 +22,7 @@ def row(label: str, token_s: float) -> Row:
     snapshot = run.snapshot()
     start = start_of(snapshot.arms[name], alone=False)
     assert start is not None
-    return Row(label, run, Started(start, snapshot.summary(name)))
+    return Row(label, run, Started(start, snapshot.summaries[name]))
 
 
 def test_an_arm_is_not_compared_with_itself() -> None:
@@ -36,7 +36,7 @@ def test_an_arm_whose_model_was_kept_says_so_and_is_held_against_none() -> None:
     snapshot = run.snapshot()
     start = start_of(snapshot.arms["B"], alone=True)
     assert start is not None
-    reused = Row("B", run, Started(start, snapshot.summary("B")))
+    reused = Row("B", run, Started(start, snapshot.summaries["B"]))
     text = text_of(_blocks([row("A", 0.03), reused]))
     assert "B: process, imports and load: kept from an earlier run." in text and "pays" not in text
     assert [arm.before for arm in _document([row("A", 0.03), reused]).arms] == ["", "loaded"]

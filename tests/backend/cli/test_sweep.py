@@ -25,7 +25,7 @@ def document(read: bool) -> SweepDocument:
     if read:
         journal.add(Cost("dtype=float32", 0.0125, 0.98, 1.01, "small"))
     results = point_results(points, {}, journal)
-    return SweepDocument("sweep", 3, "pocket", "Pocket", {}, {}, {}, OVER, WORK, 1, True, results)
+    return SweepDocument(3, "pocket", "Pocket", {}, {}, {}, OVER, WORK, 1, True, results)
 
 
 def test_quality_belongs_to_every_point_with_the_choices_that_were_read() -> None:

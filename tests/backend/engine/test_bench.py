@@ -98,7 +98,7 @@ def test_a_run_folds_the_same_from_memory_and_from_the_history(bench: Bench, rep
     assert again.arms == run.arms and again.version == run.version
     start = [[0, 0, 0]] * 2
     assert live.delta(again, 0, start, 1.0) == live.delta(run, 0, start, 1.0)
-    assert [again.summary(name) for name in "AB"] == [run.summary(name) for name in "AB"]
+    assert [again.snapshot().summaries[name] for name in "AB"] == [run.snapshot().summaries[name] for name in "AB"]
 
 
 def test_a_queued_run_is_cancelled_before_it_begins_and_the_one_at_work_is_left_alone(bench: Bench) -> None:

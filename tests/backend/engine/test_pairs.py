@@ -45,7 +45,7 @@ def test_there_are_two_pairs_however_short_the_time_is_and_both_arms_are_proved(
     now = read.snapshot()
     assert now.status == "done" and len(now.pair_ratios) == LEAST_PAIRS
     for name in "AB":
-        rows = {row.finding.axis: row.status for row in now.ledger(name)}
+        rows = {row.finding.axis: row.status for row in now.ledgers[name]}
         assert rows["dtype"] == rows["tokens"] == "verified", rows
 
 
@@ -67,11 +67,11 @@ def test_pairs_of_many_requests_go_by_useful_tokens_and_both_arms_are_proved(ben
     work = workload_of(traffic, repeats=MOST_PAIRS, ignore_eos=True)
     run = bench.wait(bench.submit(Request("pocket", arms, work, traffic, until_s=1e-6))).snapshot()
     assert run.status == "done" and len(run.pair_ratios) == LEAST_PAIRS, run.message
-    found, (a, b) = run.comparison(), run.batch_summaries.values()
+    found, (a, b) = run.comparison, run.batch_summaries.values()
     assert found is not None and a.useful_tokens_s and b.useful_tokens_s
     assert found.ratio == pytest.approx(b.useful_tokens_s / a.useful_tokens_s)
     for name in "AB":
-        rows = {row.finding.axis: row.status for row in run.ledger(name)}
+        rows = {row.finding.axis: row.status for row in run.ledgers[name]}
         assert rows["batching"] == rows["tokens"] == "verified", rows
 
 
@@ -93,4 +93,4 @@ def test_stop_while_texts_are_read_keeps_what_was_measured(bench: Bench, monkeyp
     run = bench.wait(bench.submit(pairs(30, dtype="float16")))
     card = card_of(run.snapshot(), gate_of(run.snapshot(), bench.runs.reading))
     assert run.status == "cancelled" and card is not None and len(card.pairs) >= LEAST_PAIRS
-    assert all(run.snapshot().ledger(name) for name in "AB"), "the proofs were there"
+    assert all(run.snapshot().ledgers[name] for name in "AB"), "the proofs were there"

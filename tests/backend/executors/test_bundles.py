@@ -38,7 +38,7 @@ def test_a_bundle_is_in_effect_on_a_cpu(name: str, model: str) -> None:
     source, preset = MODELS[model](), bundle(name)
     assert preset is not None
     arm = granted_arm("A", preset, resolve(source), hardware.detect(), WORK)
-    rows = run_of(arm.choices, source).ledger("A")
+    rows = run_of(arm.choices, source).snapshot().ledgers["A"]
     assert not [row for row in rows if row.status not in (*SOUND, "fallback")]
     announced = [row.finding.axis for row in rows if row.fell_back]
     assert [row.finding.axis for row in rows if row.status == "fallback"] == announced

@@ -29,7 +29,7 @@ def done(bench: Bench, choices: dict[str, str], **work: Any) -> Run:
 
 
 def peak_of(run: Run) -> int:
-    peak = run.summary("A").peak_memory_bytes
+    peak = run.snapshot().summaries["A"].peak_memory_bytes
     assert peak
     return peak
 

@@ -18,7 +18,7 @@ def test_the_gap_at_the_token_where_two_texts_part_is_that_of_a_bare_forward(mak
     bench = make_bench()
     job = request({"dtype": "bfloat16"}, {"dtype": "float32"}, max_new_tokens=200)
     run = bench.wait(bench.submit(job), 240)
-    texts = run.snapshot().texts()
+    texts = run.snapshot().texts
     assert run.status == "done" and texts is not None
     at = texts.tokens_equal_until
     assert at is not None and texts.gap is not None, "choose a text that differs"

@@ -42,7 +42,7 @@ def test_two_ranks_give_the_same_greedy_text_as_one_process_and_prove_it(bench: 
     assert run.status == "done", run.message
     one, two = run.arms["A"], run.arms["B"]
     assert two.ids == one.ids and two.text == one.text
-    ledger = {row.finding.axis: row for row in run.ledger("B")}
+    ledger = {row.finding.axis: row for row in run.snapshot().ledgers["B"]}
     assert ledger["parallel"].status == "verified", ledger["parallel"]
     assert not [row for row in ledger.values() if row.status in ("failed", "partial")]
     first, second = two.finished.ranks if two.finished else []
@@ -85,7 +85,7 @@ def test_fused_projections_on_the_parts_give_the_same_text(bench: Bench) -> None
     split = {"parallel": "tensor-2", "projections": "fused"}
     run = bench.wait(bench.submit(request({}, split, model=llama(), prompt_tokens=12)), 240)
     assert run.status == "done" and run.arms["A"].ids == run.arms["B"].ids, run.message
-    ledger = {row.finding.axis: row for row in run.ledger("B")}
+    ledger = {row.finding.axis: row for row in run.snapshot().ledgers["B"]}
     assert ledger["parallel"].status == ledger["projections"].status == "verified", ledger
 
 
@@ -96,7 +96,7 @@ def test_a_compiled_step_across_ranks_gives_the_same_text_in_one_graph(bench: Be
     compiled = plain | {"parallel": "tensor-2", "compile": "default"}
     run = bench.wait(bench.submit(request(plain, compiled, model=llama(), prompt_tokens=12)), 600)
     assert run.status == "done" and run.arms["A"].ids == run.arms["B"].ids, run.message
-    ledger = {row.finding.axis: row for row in run.ledger("B")}
+    ledger = {row.finding.axis: row for row in run.snapshot().ledgers["B"]}
     assert ledger["parallel"].status == ledger["compile"].status == "verified", ledger
     seen = run.arms["B"].finished.compiled if run.arms["B"].finished else None
     assert seen is not None and len(seen.graphs) == 1 and not seen.breaks and not seen.skips
@@ -151,7 +151,7 @@ def test_ranks_keep_their_blocks_of_mxfp4_as_they_lie_and_give_the_text_of_one_p
     assert run.status == "done", run.message
     one, two = run.arms["A"], run.arms["B"]
     assert two.ids == one.ids
-    ledger = {row.finding.axis: row for row in run.ledger("B")}
+    ledger = {row.finding.axis: row for row in run.snapshot().ledgers["B"]}
     assert {ledger[axis].status for axis in ("quantization", *split)} == {"verified"}, ledger
     assert ledger["quantization"].finding.effective == "mxfp4"
     first, second = two.finished.ranks if two.finished else []

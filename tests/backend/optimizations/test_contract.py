@@ -236,8 +236,8 @@ from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, loa
 class Turbo(Optimization):
     name, title, summary, default, order = "turbo", "Turbo", "Faster.", "off", 12
     choices = (
-        Choice("off", "off", "As it is."),
-        Choice("on", "on", "Faster.", (Rule("note", lambda s: s.decoder, "It is loud.", "a test"),), loss=5),
+        Choice("off", "As it is."),
+        Choice("on", "Faster.", (Rule("note", lambda s: s.decoder, "It is loud.", "a test"),), loss=5),
     )
 
     def edit(self, plan, name, subject):

@@ -32,7 +32,6 @@ def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processe
     """Plain and static caches, all quantizations but torchao's int4."""
     choices = [(axis.name, choice) for axis in all_axes() for choice in axis.choices]
     untried = {(axis, choice.name) for axis, choice in choices if not choice.tried_on_several_gpus}
-    prompts = {("prefill", name) for name in ("chunks-512", "chunks-2048", "captured", "compiled")}
     caches = (
         "unwindowed",
         "static-fp8",
@@ -42,8 +41,7 @@ def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processe
         "quantized-hqq4",
         "quantized-quanto4",
     )
-    others = {("quantization", "torchao-int4"), ("allocator", "expandable")}
-    assert untried == {("cache", name) for name in caches} | others | prompts
+    assert untried == {("cache", name) for name in caches} | {("quantization", "torchao-int4")}
 
 
 def test_what_an_axis_says_of_itself_is_what_the_page_and_the_ledger_go_by() -> None:

@@ -182,6 +182,6 @@ def test_a_recording_of_schema_2_opens(file: Path) -> None:
     now = folded(read_recording(file)).snapshot()
     assert now.status == "done"
     for name, arm in now.arms.items():
-        rows = {row.finding.axis: row.status for row in now.ledger(name)}
+        rows = {row.finding.axis: row.status for row in now.ledgers[name]}
         assert len(rows) > 15 and "tokens" in rows and "failed" not in rows.values()
         assert arm.finished is not None and arm.finished.wall_s > 0

@@ -12,7 +12,7 @@ from tokendyno.backend.runs.run import Run
 
 NOTHING = [0, 0, 0, 0]
 LISTS = {
-    "first": ("begin_s", "end_s", "padding", "waiting", "free_bytes", "part_ends"),
+    "first": ("begin_s", "end_s", "padding", "waiting", "part_ends"),
     "first_part": ("request", "kind", "tokens"),
     "first_wait": ("wait_s", "wait_request", "wait_reason"),
     "first_move": ("move_step", "move_group", "move_page", "move_request"),

@@ -18,11 +18,11 @@ def test_repeats_add_to_the_statistics_and_leave_the_series_alone() -> None:
     run.append(ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
     run.append(ArmEvent("A", 0, 1.1, finished("abc")))
     before = run.past(0, [[0, 0, 0]]).columns
-    once = run.summary("A")
+    once = run.snapshot().summaries["A"]
     run.append(ArmEvent("A", 1, 2.0, Tokens(0, [0.3, 0.6], [0.3, 0.3], [1, 1], [1, 1], [1, 1], [4, 5], "xy")))
     run.append(ArmEvent("A", 1, 2.1, finished("xy")))
     assert run.past(0, [[0, 0, 0]]).columns == before and run.arms["A"].text == "abc"
-    twice = run.summary("A")
+    twice = run.snapshot().summaries["A"]
     assert [once.ttft_s, once.latency_mean_s] == pytest.approx([0.1, 0.1])
     assert [twice.ttft_s, twice.latency_mean_s] == pytest.approx([0.03**0.5, 0.03**0.5])
     assert twice.tokens == 3
@@ -32,10 +32,10 @@ def test_the_proof_is_that_of_the_last_repeat() -> None:
     run = Run(created(arms="A", repeats=2))
     run.append(ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
     run.append(ArmEvent("A", 0, 1.1, msgspec.structs.replace(finished("abc"), findings=[], extra={"energy_j": 1.0})))
-    assert run.ledger("A") == []
+    assert run.snapshot().ledgers["A"] == []
     later = msgspec.structs.replace(finished("abc"), extra={"energy_j": 2.0, "step_busy_s": 0.5})
     run.append(ArmEvent("A", 1, 2.1, later))
-    assert [row.finding.proof for row in run.ledger("A") if row.finding.axis == "dtype"] == ["checked"]
+    assert [row.finding.proof for row in run.snapshot().ledgers["A"] if row.finding.axis == "dtype"] == ["checked"]
     ended = run.arms["A"].finished
     assert ended is not None and ended.extra == {"energy_j": 1.0, "step_busy_s": 0.5}
 
@@ -50,23 +50,23 @@ def repeat(run: Run, arm: str, number: int, step_s: float, reason: Any = "length
 
 def test_arms_are_compared_over_the_repeats_that_both_completed() -> None:
     run = Run(created(repeats=4))
-    assert run.comparison() is None
+    assert run.snapshot().comparison is None
     for number in range(3):
         repeat(run, "A", number, 0.2 + 0.001 * number)
         if number < 2:
             repeat(run, "B", number, 0.1)
-    comparison = run.comparison()
+    comparison = run.snapshot().comparison
     assert comparison is not None and (comparison.pairs, comparison.outcome) == (2, "b_faster")
     assert comparison.ratio == pytest.approx(2.005, abs=1e-3)
     repeat(run, "B", 2, 0.1, "cancelled")
-    assert run.comparison() == comparison, "a cancelled repeat is not compared"
+    assert run.snapshot().comparison == comparison, "a cancelled repeat is not compared"
 
 
 def test_the_ledger_joins_what_was_requested_planned_and_found() -> None:
     run = Run(created(arms="A"))
-    assert run.ledger("A") == []
+    assert run.snapshot().ledgers["A"] == []
     run.append(ArmEvent("A", 0, 1.0, finished("x")))
-    row, _ = run.ledger("A")
+    row, _ = run.snapshot().ledgers["A"]
     assert (row.requested, row.planned) == ("auto", "bfloat16")
     assert (row.finding.effective, row.status) == ("bfloat16", "verified")
 
@@ -79,7 +79,7 @@ def test_older_records_get_a_row_of_tokens(checked: float | None, why: str, stat
     run = Run(created(arms="A"))
     counts = {} if checked is None else {"checked_tokens": checked, "strange_tokens": 0.0}
     run.append(ArmEvent("A", 0, 1.0, msgspec.structs.replace(finished("x"), extra=counts, unchecked=why)))
-    row = run.ledger("A")[-1]
+    row = run.snapshot().ledgers["A"][-1]
     assert (row.finding.axis, row.status) == ("tokens", status)
     assert not why or row.finding.proof == why
 
@@ -105,7 +105,7 @@ def test_a_snapshot_comes_only_with_a_new_version_and_later_records_leave_it_alo
     run.append(ArmEvent("A", 0, 1.0, tokens(0, 3)))
     run.append(Ended(1.0, "done"))
     assert not past.snapshot.ended and past.snapshot.arms["A"].ids == []
-    assert run.snapshot().ended and run.snapshot().summary("A").tokens == 3
+    assert run.snapshot().ended and run.snapshot().summaries["A"].tokens == 3
 
 
 def test_readers_never_see_half_a_record() -> None:
@@ -120,7 +120,7 @@ def test_readers_never_see_half_a_record() -> None:
             series: list[list[Any]] = [columns.t_s, columns.latency_s, columns.kv_sliding, columns.kv_growing]
             if {len(column) for column in series} != {columns.end} or now is None:
                 torn.append("columns")
-            elif not columns.end == len(now.arms["A"].ids) == len(now.arms["A"].text) == now.summary("A").tokens:
+            elif not columns.end == len(now.arms["A"].ids) == len(now.arms["A"].text) == now.summaries["A"].tokens:
                 torn.append("snapshot")
 
     readers = [threading.Thread(target=read) for _ in range(3)]
@@ -131,7 +131,7 @@ def test_readers_never_see_half_a_record() -> None:
     stop.set()
     for reader in readers:
         reader.join()
-    assert torn == [] and run.summary("A").tokens == 900
+    assert torn == [] and run.snapshot().summaries["A"].tokens == 900
 
 
 # --- predictions ----------------------------------------------------------------------------------
@@ -166,21 +166,21 @@ def test_a_pull_brings_four_thousand_tokens_at_most_and_the_next_one_the_rest() 
 
 def test_texts_are_compared_once_both_arms_ended_if_they_were_greedy() -> None:
     run = Run(created())
-    assert run.snapshot().texts() is None
+    assert run.snapshot().texts is None
     repeat(run, "A", 0, 0.2)
-    assert run.snapshot().texts() is None, "one arm has ended"
+    assert run.snapshot().texts is None, "one arm has ended"
     repeat(run, "B", 0, 0.1)
-    texts = run.snapshot().texts()
+    texts = run.snapshot().texts
     assert texts is not None and texts.tokens_equal_until is None
     alone = Run(created(arms="A"))
     repeat(alone, "A", 0, 0.2)
-    assert alone.snapshot().texts() is None
+    assert alone.snapshot().texts is None
     first = created()
     workload = replace(first.request.workload, temperature=0.7)
     sampled = Run(msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, workload=workload)))
     for arm in "AB":
         repeat(sampled, arm, 0, 0.2)
-    assert sampled.snapshot().texts() is None
+    assert sampled.snapshot().texts is None
 
 
 def test_seconds_since_it_was_created_come_from_a_steady_clock_in_its_own_process(

@@ -44,7 +44,7 @@ def test_requests_with_the_same_tokens_are_counted() -> None:
         Run(batch_created()).snapshot().same_tokens() is None
         and Run(created(arms="A")).snapshot().same_tokens() is None
     )
-    assert now.texts() is None, "requests are compared one by one"
+    assert now.texts is None, "requests are compared one by one"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_pages_are_held_against_the_prediction_where_lengths_are_known(
     ]
     for event in events:
         run.append(ArmEvent("A", 0, 1.0, event))
-    row, *_ = run.ledger("A")
+    row, *_ = run.snapshot().ledgers["A"]
     assert row.status == status
 
 
@@ -81,21 +81,21 @@ def test_peak_memory_is_the_largest_of_tokens_samples_and_what_the_worker_told(p
     ]
     for event in events:
         run.append(ArmEvent("A", 0, 1.0, event))
-    assert run.summary("A").peak_memory_bytes == 9
+    assert run.snapshot().summaries["A"].peak_memory_bytes == 9
 
 
 def test_the_cache_is_that_after_the_newest_token_and_an_encoder_has_none() -> None:
     run = Run(created(arms="A"))
     for record in arm_records("A", 5):
         run.append(record)
-    summary = run.summary("A")
+    summary = run.snapshot().summaries["A"]
     assert (summary.kv_sliding_bytes, summary.kv_full_bytes) == (512 * 14, 512 * 14)
     assert summary.kv_predicted_bytes == 2 * 512 * 14
     forward = Run(encoder())
     for record in passes("A", 5):
         forward.append(record)
     forward.append(Predicted("A", [KvPoint(0, 9, 9), KvPoint(99, 9, 9)]))
-    passing = forward.summary("A")
+    passing = forward.snapshot().summaries["A"]
     assert (passing.kv_bytes, passing.kv_predicted_bytes, passing.ttft_s, passing.runs) == (None, None, None, 1)
 
 
@@ -104,10 +104,10 @@ def test_a_probe_of_either_arm_tells_the_gap() -> None:
     for arm, last in (("A", 2), ("B", 3)):
         run.append(ArmEvent(arm, 0, 1.0, msgspec.structs.replace(tokens(0, 2), ids=[1, last])))
         run.append(ArmEvent(arm, 0, 1.0, finished("abc")))
-    texts = run.snapshot().texts()
+    texts = run.snapshot().texts
     assert texts is not None and (texts.tokens_equal_until, texts.gap) == (1, None)
     run.append(ArmEvent("B", 0, 1.0, Probed(1, [7, 8], [" a", " the"], [3.5, 3.25])))
-    texts = run.snapshot().texts()
+    texts = run.snapshot().texts
     assert texts is not None and (texts.tokens_equal_until, texts.gap) == (1, 0.25)
 
 
@@ -123,7 +123,7 @@ def test_a_row_says_what_was_done_instead_and_why(level: str, becomes: str, reas
     unplanned = Finding("nowhere", "x", "an axis that nobody asked for")
     end = finished("x")
     run.append(ArmEvent("A", 0, 1.0, msgspec.structs.replace(end, findings=[*end.findings, unplanned])))
-    row, *_ = run.ledger("A")
+    row, *_ = run.snapshot().ledgers["A"]
     assert (row.fell_back, row.settled) == reasons
 
 
@@ -135,7 +135,7 @@ def test_an_axis_that_is_gone_keeps_its_row() -> None:
     run = Run(msgspec.structs.replace(first, arms=arms))
     run.append(ArmEvent("A", 0, 1.0, Loaded(1, 1, False)))
     run.append(ArmEvent("A", 0, 1.0, msgspec.structs.replace(finished("x"), findings=[Finding("gone", "old", "seen")])))
-    row, _ = run.ledger("A")
+    row, _ = run.snapshot().ledgers["A"]
     assert (row.status, row.off, row.doubt) == ("verified", "", "")
 
 
@@ -154,7 +154,7 @@ def test_where_no_proof_was_asked_for_every_row_says_so() -> None:
     first = created(arms="A")
     run = Run(msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, proof=False)))
     run.append(ArmEvent("A", 0, 1.0, msgspec.structs.replace(finished("x"), findings=[])))
-    rows = run.ledger("A")
+    rows = run.snapshot().ledgers["A"]
     assert {row.finding.axis for row in rows} == set(first.arms[0].planned)
     assert {(row.status, row.finding.proof) for row in rows} == {("unchecked", "not looked at")}
 
@@ -184,6 +184,6 @@ def test_weights_half_as_large_as_predicted_turn_the_row_of_the_dtype(weights: i
     loaded = ArmEvent("A", 0, 0.0, Loaded(weights, 10, False))
     for record in (predicted, loaded, *records[:-1], ArmEvent("A", 0, 1.0, finished("x"))):
         run.append(record)
-    row, _ = run.ledger("A")
+    row, _ = run.snapshot().ledgers["A"]
     assert row.status == status
     assert ("-50.0%" in row.reason) is (status == "partial")

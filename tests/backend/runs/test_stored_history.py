@@ -77,10 +77,10 @@ def test_the_file_opens_and_its_run_is_whole(tmp_path: Path) -> None:
     store.close()
     assert run is not None and run.status == "done"
     for name in "AB":
-        summary = run.summary(name)
+        summary = run.snapshot().summaries[name]
         assert (summary.tokens, summary.runs) == (8, 2)
         assert summary.roofline_s is not None and summary.kv_bytes == summary.kv_predicted_bytes
-        assert run.arms[name].predicted.memory["total"] > 0 and len(run.ledger(name)) == 15
+        assert run.arms[name].predicted.memory["total"] > 0 and len(run.snapshot().ledgers[name]) == 15
 
 
 def test_a_stored_roofline_is_read_under_its_old_names() -> None:
@@ -118,7 +118,8 @@ def test_a_whole_file_of_format_6_is_listed_searched_folded_renamed_and_deleted_
     }
     assert [folded[short].status for short in ("b6ff", "8f0c")] == ["done", "interrupted"]
     assert folded["418c"].arms["A"].text.startswith(", there was a lonely boy")
-    assert all(folded["1272"].summary(arm).latency_mean_s for arm in "AB") and len(folded["1272"].ledger("B")) == 25
+    compared = folded["1272"].snapshot()
+    assert all(summary.latency_mean_s for summary in compared.summaries.values()) and len(compared.ledgers["B"]) == 25
     assert [summary.served for summary in folded["ae6e"].snapshot().batch_summaries.values()] == [3, 3]
 
     history.changes.rename(ids["418c"], "a boy", LOCAL_USER)

@@ -5,13 +5,17 @@ import pytest
 
 from tokendyno.backend.counts import counts_of
 from tokendyno.backend.runs.statistics import estimate, interval
-from tokendyno.backend.runs.summary import Measured, compare, summarize
+from tokendyno.backend.runs.summary import Comparison, Measured, compare_pairs, pair_ratios, summarize
 
 STEPS = ([9.0, 0.1, 0.3], [1.0, 0.1, 0.3], [2.0])
 
 
 def measured(*runs: list[float], **extra: float) -> list[Measured]:
     return [Measured(run, counts_of(extra)) for run in runs]
+
+
+def compare(a: list[Measured], b: list[Measured], prefill: bool = True) -> Comparison | None:
+    return compare_pairs(pair_ratios(a, b, prefill), equal=False)
 
 
 def test_time_to_first_token_and_decode_steps_are_never_mixed() -> None:

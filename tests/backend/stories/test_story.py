@@ -101,7 +101,7 @@ def test_the_first_page_tells_a_story_whose_effect_exists_on_this_machine_with_a
         found = story_number(run, one.number, one.sittings, beside)
         assert bool(found.figure) == (one.name != "sinks"), "whose ratio is noise, and no number"
         if one.sittings:
-            ratio = run.snapshot().comparison()
+            ratio = run.snapshot().comparison
             assert ratio is not None and any(abs(ratio.ratio / sitting - 1) < 0.01 for sitting in one.sittings), (
                 one.name
             )

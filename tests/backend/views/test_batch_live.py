@@ -75,7 +75,7 @@ def test_sentence_card_and_tile_have_the_estimate_over_all_pairs_and_its_interva
     run.append(ended())
     head = batch_delta(run, -1, [(0, 0, 0, 0)] * 2, 1.0).head
     assert head is not None and head.card is not None
-    comparison, card = run.comparison(), head.card
+    comparison, card = run.snapshot().comparison, head.card
     assert comparison is not None and comparison.outcome == "b_faster"
     assert comparison.ratio == card.ratio == pytest.approx(2, rel=0.01)
     assert head.verdict.basis == "Decided after 3 pairs: 95% interval, by useful tokens/s."

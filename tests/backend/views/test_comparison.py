@@ -80,7 +80,7 @@ def test_of_equal_arms_neither_wins_in_anything(b_step_s: list[float]) -> None:
     assert {difference.better for difference in by_key.values()} == {""}
     sentence = verdict_of(now).sentence
     assert sentence.startswith("The arms are equal, so any difference is noise: ") and "faster" not in sentence
-    compared = now.comparison()
+    compared = now.comparison
     assert compared is not None and compared.outcome in ("no_difference", "unknown")
 
 
@@ -95,7 +95,7 @@ def test_sentence_tile_and_document_have_one_figure_however_much_single_steps_an
             run.append(ArmEvent(arm, number, 1.1, finished("x")))
     run.append(Ended(9.0, "done"))
     now = run.snapshot()
-    compared, (a, b) = now.comparison(), (now.summary(name) for name in "AB")
+    compared, (a, b) = now.comparison, (now.summaries[name] for name in "AB")
     assert compared is not None and a.latency_mean_s and b.latency_mean_s and a.tokens_per_s and b.tokens_per_s
     assert compared.ratio == pytest.approx(a.latency_mean_s / b.latency_mean_s)
     assert compared.ratio == pytest.approx(b.tokens_per_s / a.tokens_per_s)

@@ -198,7 +198,7 @@ def test_the_comparison_is_reported_at_the_end_and_a_single_arm_has_none() -> No
     alone = Run(first_record("A"))
     repeat(alone, "A", 0, 0.2)
     alone.append(Ended(9.0, "done"))
-    assert (alone.comparison(), head(alone).differences) == (None, {})
+    assert (alone.snapshot().comparison, head(alone).differences) == (None, {})
     assert head(alone).verdict.sentence.startswith("A generates")
 
 

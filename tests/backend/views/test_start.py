@@ -187,7 +187,7 @@ def test_an_arm_that_starts_no_later_need_not_catch_up() -> None:
     now = run_of(arm_of("A")).snapshot()
     start = start_of(now.arms["A"], alone=True)
     assert start is not None
-    assert break_even(StartedArm(start, now.summary("A")), StartedArm(start, now.summary("A"))) is None
+    assert break_even(StartedArm(start, now.summaries["A"]), StartedArm(start, now.summaries["A"])) is None
 
 
 def test_lines_cross_where_the_sentence_says_whichever_arm_starts_later() -> None:
@@ -198,7 +198,7 @@ def test_lines_cross_where_the_sentence_says_whichever_arm_starts_later() -> Non
     after = [start_s + lines.tokens * step_s for start_s, step_s in zip(lines.starts_s, lines.steps_s, strict=True)]
     assert after[0] == pytest.approx(after[1]) and lines.starts_s == pytest.approx([13.25, 3.25])
     first, other = (
-        StartedArm(start, run.summary(name))
+        StartedArm(start, run.summaries[name])
         for name in run.arms
         if (start := start_of(run.arms[name], alone=False)) is not None
     )

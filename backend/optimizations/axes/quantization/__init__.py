@@ -169,53 +169,55 @@ class Quantization(Optimization):
         "mxfp4-dequantized": "four times the memory of MXFP4",
     }
     choices = (
-        Choice("none", "none", "Weights as the checkpoint holds them.", (*rules.MXFP4_CHECKPOINT, *rules.CHECKPOINT)),
+        Choice("none", "Weights as the checkpoint holds them.", (*rules.MXFP4_CHECKPOINT, *rules.CHECKPOINT)),
         Choice(
-            "bnb-int8", "bitsandbytes int8", "LLM.int8(): 8 bits; outlier activations are multiplied in 16 bits.",
-            rules.BNB_INT8, loss=42,
+            "bnb-int8", "LLM.int8(): 8 bits; outlier activations are multiplied in 16 bits.",
+            rules.BNB_INT8, loss=42, title="bitsandbytes int8",
         ),
         Choice(
-            "bnb-nf4", "bitsandbytes nf4", "4-bit NormalFloat, with one scale for 64 weights.",
-            rules.BNB_4BIT, loss=53,
+            "bnb-nf4", "4-bit NormalFloat, with one scale for 64 weights.",
+            rules.BNB_4BIT, loss=53, title="bitsandbytes nf4",
         ),
         Choice(
-            "bnb-nf4-double", "bitsandbytes nf4, double", "nf4 with its scales quantized to 8 bits.",
-            rules.bnb_double("bnb-nf4"), loss=54,
+            "bnb-nf4-double", "nf4 with its scales quantized to 8 bits.",
+            rules.bnb_double("bnb-nf4"), loss=54, title="bitsandbytes nf4, double",
             combines=(
                 ("dtype", "bfloat16"), ("cache", "dynamic"), ("cache", "offloaded"), ("cache", "quantized-hqq4"),
             ),
         ),
         Choice(
-            "bnb-fp4", "bitsandbytes fp4", "4-bit floats, with one scale for 64 weights.", rules.BNB_4BIT, loss=57
+            "bnb-fp4", "4-bit floats, with one scale for 64 weights.",
+            rules.BNB_4BIT, loss=57, title="bitsandbytes fp4",
         ),
         Choice(
-            "bnb-fp4-double", "bitsandbytes fp4, double", "fp4 with its scales quantized to 8 bits.",
-            rules.bnb_double("bnb-fp4"), loss=58,
+            "bnb-fp4-double", "fp4 with its scales quantized to 8 bits.",
+            rules.bnb_double("bnb-fp4"), loss=58, title="bitsandbytes fp4, double",
         ),
         Choice(
-            "torchao-int8", "torchao int8", "8-bit weights with one scale per row; can be compiled.",
-            rules.TORCHAO, loss=43,
+            "torchao-int8", "8-bit weights with one scale per row; can be compiled.",
+            rules.TORCHAO, loss=43, title="torchao int8",
         ),
         Choice(
-            "torchao-fp8", "torchao fp8", "8-bit floats (e4m3) with one scale per row.", rules.TORCHAO_FP8, loss=45
+            "torchao-fp8", "8-bit floats (e4m3) with one scale per row.",
+            rules.TORCHAO_FP8, loss=45, title="torchao fp8",
         ),
         Choice(
-            "torchao-int4", "torchao int4",
+            "torchao-int4",
             "4-bit weights in the layout of PyTorch's own kernel (tinygemm); torchao's default layout needs mslk-cuda.",
-            rules.TORCHAO_INT4, loss=55, tried_on_several_gpus=False,
+            rules.TORCHAO_INT4, loss=55, tried_on_several_gpus=False, title="torchao int4",
         ),
-        Choice("quanto-int8", "quanto int8", "8-bit weights with one scale per row.", rules.QUANTO, loss=44),
+        Choice("quanto-int8", "8-bit weights with one scale per row.", rules.QUANTO, loss=44, title="quanto int8"),
         Choice(
-            "quanto-int4", "quanto int4", "4-bit weights with a scale and a zero point for up to 128 weights.",
-            rules.QUANTO_INT4, loss=56,
-        ),
-        Choice(
-            "mxfp4", "MXFP4", "gpt-oss as published: 4-bit floats in its experts, with a power-of-two scale for 32.",
-            rules.MXFP4, loss=13,
+            "quanto-int4", "4-bit weights with a scale and a zero point for up to 128 weights.",
+            rules.QUANTO_INT4, loss=56, title="quanto int4",
         ),
         Choice(
-            "mxfp4-dequantized", "MXFP4, dequantized", "MXFP4 experts dequantized to bfloat16 while they are loaded.",
-            rules.DEQUANTIZED,
+            "mxfp4", "gpt-oss as published: 4-bit floats in its experts, with a power-of-two scale for 32.",
+            rules.MXFP4, loss=13, title="MXFP4",
+        ),
+        Choice(
+            "mxfp4-dequantized", "MXFP4 experts dequantized to bfloat16 while they are loaded.",
+            rules.DEQUANTIZED, title="MXFP4, dequantized",
         ),
     )  # fmt: skip
 

@@ -241,4 +241,4 @@ def test_a_checkpoint_beyond_float16_fails_that_arm_and_says_what_to_do(warm_ben
     assert run.message.startswith("Arm B failed during ")
     assert "The scores of token 0 (counted from 0) are not a number (NaN). float16 ends at 65,504" in run.message
     assert "use dtype=bfloat16" in run.message
-    assert not run.ledger("B")
+    assert not run.snapshot().ledgers["B"]
