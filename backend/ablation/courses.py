@@ -193,6 +193,6 @@ def changes_of(a: dict[str, str], b: dict[str, str]) -> list[tuple[str, str]]:
         if a.get(axis.name, axis.default) != b.get(axis.name, axis.default)
     ]
     if len(changes) < 2:
-        what = "one choice: Measure says what it is worth" if changes else "nothing"
+        what = "one choice: Run on the page Compare says what it is worth" if changes else "nothing"
         raise InputError(f"The arms differ in {what}. Add choices to arm B, then measure each choice.")
     return changes

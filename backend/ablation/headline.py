@@ -12,8 +12,8 @@ from tokendyno.backend.units import bytes_text, interval_text, seconds_text, thr
 def ablation_headline(steps: Sequence[StepResult]) -> str:
     """What all changes together are worth in time per token, then each by what it is worth alone (else where it came in
     the order of all), the largest first. "" while no pair of arms has an interval."""
-    parts = [f"Together {_speed(step.comparison)}" for step in steps if step.kind == "all" and _known(step)]
-    for kind, how in (("alone", " alone"), ("stair", " on top of those before")):
+    parts = [f"Together: {_speed(step.comparison)}" for step in steps if step.kind == "all" and _known(step)]
+    for kind, how in (("alone", " alone:"), ("stair", " on top of those before:")):
         if changes := [step for step in steps if step.kind == kind and _known(step)]:
             changes.sort(key=lambda step: -step.comparison.ratio if step.comparison else 0.0)
             for step in changes:
@@ -61,8 +61,10 @@ def _known(step: StepResult) -> bool:
 def _speed(comparison: Comparison | None) -> str:
     assert comparison is not None and comparison.low is not None and comparison.high is not None
     interval = f"{three(comparison.low)} to {three(comparison.high)}"
-    if comparison.low <= 1 <= comparison.high:
-        return f"no difference found ({interval}\u00d7)"
+    if comparison.outcome == "no_difference":
+        return f"no difference ({interval}\u00d7)"
+    if not comparison.decided:
+        return f"not decided ({interval}\u00d7)" if comparison.bounded else "not decided: the pairs differ too much"
     return f"{three(comparison.ratio)}\u00d7 as fast ({interval})"
 
 

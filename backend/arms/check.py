@@ -17,7 +17,7 @@ from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations import Optimization, all_axes, defaults, subject_of
+from tokendyno.backend.optimizations import Optimization, all_axes, axis_title, defaults, subject_of
 from tokendyno.backend.optimizations.base import divided, joined
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.predict.lengths import cache_places, rounded
@@ -54,6 +54,18 @@ class Checked:
     @property
     def blocked(self) -> tuple[Verdict, ...]:
         return tuple(v for v in self.verdicts if v.level == "blocked")
+
+    @property
+    def replaced(self) -> list[str]:
+        """Titles of the axes whose choice gives way to another, by a rule."""
+        return list(dict.fromkeys(axis_title(v.axis) for v in self.verdicts if v.level == "fallback"))
+
+    def sentence(self, where: str = "") -> str:
+        """Whether the arm would run. `where`: on which machine, "" for this one."""
+        if self.blocked:
+            return f"This arm would be refused{where}."
+        but = f", but not as requested: {', '.join(self.replaced)}" if self.replaced else ""
+        return f"This arm would run{where}{but}."
 
     def refused(self, reason: str) -> "Checked":
         """The arm with one more reason why it cannot run, one of its model; unchanged for ""."""

@@ -21,7 +21,7 @@ def parse_arm(model: str, text: str) -> Config:
         if text not in presets and text in names:
             raise InputError(f"{text!r} is an axis. Write {text}=choice; choices: {names[text]}.")
         if text not in presets:
-            raise _called_otherwise("preset", text) or unknown("preset", text, presets, "the files of presets/arms")
+            raise _called_otherwise("preset", text) or unknown("preset", text, presets, "tokendyno list presets")
         return make_config(model, presets[text].choices)
     choices: dict[str, str] = {}
     for part in text.split(","):

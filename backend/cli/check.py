@@ -57,9 +57,8 @@ def _arm(options: argparse.Namespace) -> tuple[Bench, Request, Checked, Machine 
 def check_blocks(checked: Checked, document: CheckDocument, everything: bool) -> list[Block]:
     """Whether the arm would run, memory and bound, choices that are no defaults or are planned otherwise, verdicts."""
     where = f" on {document.where}" if document.assumed else ""
-    verdict_line = Styled(f"This arm would run{where}.", "bold green")
-    if checked.blocked:
-        verdict_line = Styled(f"This arm would be refused{where}.", "bold red")
+    style = "bold red" if checked.blocked else "bold yellow" if checked.replaced else "bold green"
+    verdict_line = Styled(checked.sentence(where), style)
     predicted, free = (" ".join(bytes_text(size)) for size in (checked.needed_bytes, checked.room_bytes))
     margin = f" \u00b1 {checked.memory.margin:.0%}" if checked.memory.margin else ""
     head: list[Line] = [verdict_line, f"Memory: {predicted}{margin} predicted, {free} free."]

@@ -83,7 +83,7 @@ def answer(fit: Fit) -> str:
         return f"{label} fits on {_where(fit, fit.gpus)} in none of {_arrangements(fit)}.{_what_would(fit)}"
     text = f"{label} {'would fit' if fit.smallest.not_here else 'fits'}"
     if first.gpus > fit.gpus:
-        text = f"{label} fits on {_where(fit, fit.gpus)} in none of the arrangements tried, and"
+        text = f"{label} fits on {_where(fit, fit.gpus)} in none of the arrangements tried. It fits"
     how = f"with {choices_named(first.changes)}" if first.changes else f"as it is ({first.numbers})"
     shared = f" ({first.choices['parallel']})" if "parallel" in first.choices else ""
     needed, room = (bytes_text(size) for size in (first.needed_bytes, first.room_bytes))

@@ -189,7 +189,8 @@ class CheckResult(Result[CheckDocument]):
 
     def __init__(self, document: CheckDocument, checked: Checked) -> None:
         super().__init__(document)
-        self._refusal = checked.refusal()
+        where = f" on {document.where}" if document.assumed else ""
+        self._verdict = checked.refusal() or checked.sentence(where)
 
     @property
     def runnable(self) -> bool:
@@ -198,9 +199,8 @@ class CheckResult(Result[CheckDocument]):
 
     @property
     def verdict(self) -> str:
-        """That it would run, or every reason why not with its fix."""
-        where = f" on {self.document.where}" if self.document.assumed else ""
-        return self._refusal or f"This arm would run{where}."
+        """That it would run, and what of it would be replaced; or every reason why not with its fix."""
+        return self._verdict
 
     def _rows(self) -> Rows:
         return [msgspec.to_builtins(verdict) for verdict in self.document.verdicts]

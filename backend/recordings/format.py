@@ -128,7 +128,7 @@ def _damaged(why: str) -> InputError:
 def read_recording(path: Path, shipped: bool = False) -> list[Record]:
     """The records of a file. InputError names the file, and says what is wrong with it. `shipped`: as for `unpack`."""
     try:
-        if not path.is_file():
+        if path.exists() and not path.is_file():
             raise InputError("it is not a regular file. Give a recording.")
         with open(path, "rb") as file:
             return unpack(file.read(MAX_FILE_BYTES + 1), shipped)

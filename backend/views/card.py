@@ -1,5 +1,6 @@
 """The verdict as a card: one number, four figures, a recommendation, how sure it is, and what to do next."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
@@ -169,11 +170,12 @@ def _recommendation(run: Snapshot, comparison: Comparison, pair: Pair, gate: Gat
     if not comparison.decided:
         disturbed = any(arm.interference for arm in run.arms.values()) or _run_cv(run) > NOISY_CV
         over = run.ended and comparison.outcome == "undecided"
-        return ("caution", "Do not rely on it") if over and disturbed else ("open", "Not decided yet")
+        return ("caution", "Do not rely on its speed") if over and disturbed else ("open", "Not decided yet")
     if gate_text(gate).missed:
         return "bad", "Not worth it here: it writes worse"
     faster = comparison.outcome == "b_faster"
-    smaller = any(size is not None and size.change("B") < 0 for size in (pair.memory, pair.kv))
+    memory, kv = (0.0 if size is None else size.change("B") for size in (pair.memory, pair.kv))
+    smaller = memory < 0 or (kv < 0 and not memory)
     if (faster or smaller) and gate is not None and gate.state == "unread":
         return "open", "Not decided yet: quality was not read"
     if faster:
@@ -231,6 +233,8 @@ def _confidence(run: Snapshot, comparison: Comparison) -> str:
     ratio, low, high = comparison.ratio, comparison.low, comparison.high
     if low is None or high is None:
         return "One pair has no interval yet." if not run.ended else "One pair of runs has no interval."
+    if run.equal_arms:
+        return "Both arms have one plan: what differs is noise."
     pairs = plural(comparison.pairs, "pair")
     disturbance = next((mark.text for arm in run.arms.values() for _, mark in arm.interference), "")
     if disturbance:
@@ -270,6 +274,10 @@ def _next(run: Snapshot, tone: Tone, names: Mapping[str, str]) -> Next | None:
 # --- tiles ----------------------------------------------------------------------------------------
 
 
+_SCALES = (1e-6, 1e-3, 1, 1 << 10, 1 << 20, 1 << 30, 1 << 40)
+"""Of units: microseconds to seconds, and bytes to TiB."""
+
+
 def _in(unit: str) -> Callable[[float], tuple[str, str]]:
     return lambda value: (three(value), unit)
 
@@ -285,7 +293,8 @@ def _tile(
     if a is None or b is None or not max(a, b):
         return None
     shown, unit = words(max(a, b))
-    scale = max(a, b) / float(shown.replace(",", ""))
+    rounded = max(a, b) / float(shown.replace(",", ""))
+    scale = min(_SCALES, key=lambda scale: abs(math.log(rounded / scale)))
     of_a, of_b = (shown if value == max(a, b) else three(value / scale) for value in (a, b))
     return CardTile(title, of_a, of_b, unit, difference.text if difference else "")
 

@@ -282,7 +282,8 @@ def _of_requests(a: BatchSummary, b: BatchSummary, compared: Comparison | None) 
         if of_a and of_b is not None:
             text = less_or_more(of_b / of_a - 1)
             better = "B" if key == "busy" and text and of_b > of_a else ahead if key == "useful" else ""
-            by_key[key] = Difference(f"B {text}" if text else "B the same", better)
+            noise = ", within noise" if key == "useful" and compared and not ahead else ""
+            by_key[key] = Difference(f"B {text}{noise}" if text else "B the same", better)
     return by_key
 
 
@@ -325,7 +326,7 @@ def lowered(title: str) -> str:
 
 
 def _differing(a: ArmRequest, b: ArmRequest) -> dict[str, str]:
-    """By the choices in which they differ; an arm that has none but defaults there is "the same without it"."""
+    """By the choices in which they differ; an arm that has none but defaults there is "the default"."""
 
     def choice(arm: ArmRequest, axis: Optimization) -> str:
         return arm.choices.get(axis.name, axis.default)
@@ -336,7 +337,7 @@ def _differing(a: ArmRequest, b: ArmRequest) -> dict[str, str]:
     plain = {arm.name: all(choice(arm, axis) in (axis.default, axis.off) for axis in axes) for arm in (a, b)}
     names = {arm.name: ", ".join(_choice_name(axis, choice(arm, axis)) for axis in axes) for arm in (a, b)}
     if not all(plain.values()):
-        names |= {name: "the same without it" for name in names if plain[name]}
+        names |= {name: "the default" for name in names if plain[name]}
     return names
 
 

@@ -270,7 +270,7 @@ def wait_text(phase: Phase, expected_s: Mapping[PhaseName, float]) -> str:
 
 def start_cost_text(seconds: float) -> str:
     if abs(seconds) < WORTH_A_WORD_S:
-        return "no longer to start here"
+        return "+0 s to start here"
     sign = "+" if seconds > 0 else "\u2212"
     return f"{sign}{duration(abs(seconds))} to start here"
 

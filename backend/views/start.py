@@ -282,8 +282,8 @@ def standing(first_name: str, first: Started, name: str, other: Started, unit: U
         return ""
     step = step_word(unit)
     if fast > slow:
-        return f"{name} takes longer a {step} and starts no sooner: it never pays." if later_s > -_CLEAR_S else ""
-    return f"{name} takes less a {step} and starts no later: it pays at once."
+        return f"{name} took longer a {step} and started no sooner: so it never pays." if later_s > -_CLEAR_S else ""
+    return f"{name} took less a {step} and started no later: so it pays at once."
 
 
 def _paid_back(name: str, pays: BreakEven, unit: Unit, tokens: int) -> str:
@@ -295,7 +295,8 @@ def _paid_back(name: str, pays: BreakEven, unit: Unit, tokens: int) -> str:
     between = f" ({_count(pays.low)} to {_count(pays.high)})" if pays.low is not None and pays.high else ""
     runs = math.ceil(pays.tokens / tokens)
     after = f", in run {runs:,} of this length" if runs > 1 else ""
-    return f"{lead}: it pays from {_count(pays.tokens)} {steps} on{between}{after}."
+    once = "" if between else ", by one pair of runs"
+    return f"{lead}: it pays from {_count(pays.tokens)} {steps} on{between}{after}{once}."
 
 
 def _count(tokens: float) -> str:

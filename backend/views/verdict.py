@@ -135,9 +135,9 @@ def _basis(comparison: Comparison, unit: Unit | None) -> str:
 
 def _of_equal_arms(comparison: Comparison | None, texts: TextComparison | None, unit: Unit) -> VerdictText:
     sentence = "The arms are equal, so any difference is noise"
-    if comparison is not None and comparison.low is not None and comparison.high is not None:
+    if comparison is not None and comparison.bounded and comparison.low and comparison.high:
         sentence += f": B runs at {range_text(comparison.low, comparison.high)} times A's speed"
-    elif comparison is not None:
+    elif comparison is not None and comparison.low is None:
         sentence += f": in one pair of runs {_one_pair(comparison.ratio, unit, LETTERS)}"
     if texts is not None and texts.tokens_equal_until is not None:
         sentence += f"; it {_text(texts, differing=True)}"
@@ -233,7 +233,7 @@ def why_sentence(run: Snapshot) -> str:
     a, b = run.batch_summaries.values()
     if not a.step_mean_s or not b.step_mean_s or not a.busy_share or not b.busy_share:
         return ""
-    return f"Why: A took {_steps(a)}, B {_steps(b)}.{_lesson(run, a, b)}"
+    return f"In the first run A took {_steps(a)}, B {_steps(b)}.{_lesson(run, a, b)}"
 
 
 def _lesson(run: Snapshot, a: BatchSummary, b: BatchSummary) -> str:
@@ -247,7 +247,9 @@ def _lesson(run: Snapshot, a: BatchSummary, b: BatchSummary) -> str:
     assert paged.step_mean_s and static.step_mean_s and paged.useful_tokens_s and static.useful_tokens_s
     slower, fewer = paged.step_mean_s / static.step_mean_s, static.steps / paged.steps
     gathers = "its attention copies the pages of all requests together in every layer of every step"
-    if paged.useful_tokens_s < static.useful_tokens_s:
+    if fewer <= 1:  # its requests came so that no batch ran with empty slots
+        return ""
+    if slower > fewer:
         cause = f": {gathers}" if attention in GATHERS else ""
         return (
             f" Continuous batching keeps slots filled, so it needs fewer steps ({times(1 / fewer)}), but each takes "

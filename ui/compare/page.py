@@ -374,8 +374,8 @@ class ComparePage(RunPage):
             run = self.find_run(newest)
             if run is None or run.request.traffic is not None:
                 return {self.live: ""}
-            if run.request.trial and self.courses.get(run.request.trial) is not None:
-                return self.opened_course(run.request.trial)
+            if trial := run.request.trial:  # advice has a page of its own
+                return self.opened_course(trial) if self.courses.get(trial) is not None else {self.live: ""}
         return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run)}
 
     def settings(self, run: Run) -> Updates:

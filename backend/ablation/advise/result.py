@@ -162,7 +162,7 @@ def predicted_document(builder: Builder, question: Question, gpu: str, runs: Run
         best, same_format = arms[0], next((arm for arm in arms if not arm.format), None)
         parts = [f"in its own number formats {_prediction(same_format)}"] if same_format is not None else []
         if best is not same_format:
-            quality = ", whose quality only a reading tells"
+            quality = ", whose quality was not read"
             if best.kl_nats is not None:
                 quality = f", which cost {three(best.kl_nats)} nats of KL divergence on {recipes().model}"
             parts.append(f"of all formats {_prediction(best)}{quality}")
@@ -314,7 +314,7 @@ class _Answer:
 
     def _quality(self, name: str, arm: MeasuredArm) -> str:
         if not self.space.arms[name].recipe:
-            return "Quality: the number formats of the model as it comes."
+            return "Quality: unchanged, in the model's own number formats."
         allowed = " Any quality was allowed." if self._question.limits.any_quality else ""
         if arm.quality is None:
             return f"Quality: unknown, since nothing was read.{allowed}"
@@ -375,8 +375,10 @@ def _headline(document: AdviceDocument, no_better: str) -> str:
     if document.wish == "quick-start" and arm.start_s is not None:
         parts.insert(1, f"first token {' '.join(seconds_text(arm.start_s))} after its process began")
     if best.ratio is not None:
-        parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes{_interval(best.low, best.high)}")
-    sure = f" Not told from {' or '.join(document.rivals[:2])}." if document.rivals and not document.decided else ""
+        parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes in pairs of runs{_interval(best.low, best.high)}")
+    sure = ""
+    if document.rivals and not document.decided:
+        sure = f" As fast, as far as was measured: {' or '.join(document.rivals[:2])}."
     if no_better:
         sure = f" Nothing is measurably better: {no_better}."
     return f"For {TITLES[document.wish]}: {', '.join(parts)}.{sure}"

@@ -41,9 +41,9 @@ def test_a_stored_ablation_is_a_waterfall_that_adds_up(tmp_path: Path) -> None:
     view = worth_view(course)
     assert [course.document(rounds).complete for rounds in (2, 3, 4)] == [True, True, False]
     bench.close()
-    assert view.headline.startswith("Together 1.98× as fast (")
-    assert view.headline.index("KV cache: static alone 1.66× as fast") < view.headline.index(
-        "Dtype: float32 alone 1.25×"
+    assert view.headline.startswith("Together: 1.98× as fast (")
+    assert view.headline.index("KV cache: static alone: 1.66× as fast") < view.headline.index(
+        "Dtype: float32 alone: 1.25×"
     )
     stairs, alone, without = view.groups
     assert [row.title for row in stairs.rows] == ["Arm A", "Dtype: float32", "KV cache: static", "Arm B"]

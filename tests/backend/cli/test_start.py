@@ -28,7 +28,7 @@ def row(label: str, token_s: float) -> Row:
 def test_an_arm_is_not_compared_with_itself() -> None:
     cold, again, other = row("A, cold", 0.03), row("A, cached", 0.02), row("B", 0.02)
     assert "pays" not in text_of(_blocks([cold, again]))
-    assert "B takes less a token and starts no later: it pays at once." in text_of(_blocks([cold, again, other]))
+    assert "B took less a token and started no later: so it pays at once." in text_of(_blocks([cold, again, other]))
 
 
 def test_an_arm_whose_model_was_kept_says_so_and_is_held_against_none() -> None:

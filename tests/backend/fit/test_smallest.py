@@ -111,7 +111,7 @@ def test_the_answer_in_words() -> None:
     tight = said("Llama-3-70B", "H100-SXM")
     assert "74.0 of 79.6 GiB at 8,192 tokens, which is tight" in tight
     assert tight.endswith("As it is (bfloat16) it needs 138 GiB, or 2 such GPUs (tensor-2) with 70.4 GiB of each.")
-    assert " fits on one A10 in none of the arrangements tried, and on 8 x A10 (tensor-8) as it is " in said(
+    assert " fits on one A10 in none of the arrangements tried. It fits on 8 x A10 (tensor-8) as it is " in said(
         "Llama-3-70B", "A10"
     )
     assert said("pocket").startswith("Pocket, 5M fits on this machine as it is (")

@@ -141,7 +141,8 @@ def test_waiting_pays_from_so_many_tokens_on() -> None:
     quick = {"start": 0.5, "import": 3.0, "load": 2.0, "warmup": 1.0}
     run = run_of(arm_of("A", quick, 0.02, None), arm_of("B"))  # type: ignore[arg-type]
     assert pays_sentence(run.snapshot()) == (
-        "B starts 10.0 s later and saves 10.0 ms a token: it pays from 1,000 tokens on, in run 16 of this length."
+        "B starts 10.0 s later and saves 10.0 ms a token: it pays from 1,000 tokens on, in run 16 "
+        "of this length, by one pair of runs."
     )
     slower = run_of(arm_of("A", quick, 0.01, None), arm_of("B"))  # type: ignore[arg-type]
     assert pays_sentence(slower.snapshot()) == ""
@@ -203,7 +204,8 @@ def test_lines_cross_where_the_sentence_says_whichever_arm_starts_later() -> Non
         if (start := start_of(run.arms[name], alone=False)) is not None
     )
     sentence = (
-        "A starts 10.0 s later and saves 10.0 ms a token: it pays from 1,000 tokens on, in run 16 of this length."
+        "A starts 10.0 s later and saves 10.0 ms a token: it pays from 1,000 tokens on, in run 16 "
+        "of this length, by one pair of runs."
     )
     assert pays_sentence(run) == standing("A", first, "B", other, "token", 64) == sentence
     slower = run_of(arm_of("A", quick, 0.01, None), arm_of("B"))  # type: ignore[arg-type]
