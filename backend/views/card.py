@@ -345,6 +345,6 @@ def slide_figures(run: Snapshot, card: Card | None) -> dict[str, SlideFigure]:
             continue
         smaller, larger = ("B", "A") if change < 0 else ("A", "B")
         share, _, less = less_or_more(sizes.change(smaller)).partition(" ")
-        lead = capitalized(f"{card.names[smaller]} takes")
+        lead = capitalized(f"{card.names[smaller]} took")
         figures[key] = SlideFigure(lead, share, f"{less} {what} than {card.names[larger]}")
     return figures

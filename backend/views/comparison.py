@@ -148,10 +148,10 @@ def headline(comparison: Comparison, names: Mapping[str, str], serves: bool = Fa
             may = f"serve more or fewer {USEFUL}" if serves else "be faster or slower"
             return Headline(f"Not decided: {b} may {may} than {a}", shown, "", ends)
         case "unknown":
-            ahead = "as fast" if abs(ratio - 1) < ABOUT_SAME else "ahead" if ratio > 1 else "behind"
-            return Headline(capitalized(f"{b} is {ahead} in the first pair"), shown)
+            came = "ran as fast" if abs(ratio - 1) < ABOUT_SAME else f"came out {'ahead' if ratio > 1 else 'behind'}"
+            return Headline(capitalized(f"{b} {came} in the first pair"), shown)
     assert low is not None and high is not None
-    slower, verb = comparison.outcome == "a_faster", "serves" if serves else "takes"
+    slower, verb = comparison.outcome == "a_faster", "served" if serves else "took"
     if max(ratio, 1 / ratio) < TIMES_FROM or (serves and slower):
         percent, *both = _percents([abs(value - 1 if serves else 1 - 1 / value) for value in (ratio, low, high)])
         what = f"{'fewer' if slower else 'more'} {USEFUL}" if serves else f"{'more' if slower else 'less'} time"
@@ -159,7 +159,7 @@ def headline(comparison: Comparison, names: Mapping[str, str], serves: bool = Fa
     if slower:
         ratio, low, high = 1 / ratio, 1 / high, 1 / low
     what = f"the {USEFUL} of" if serves else "the time of" if slower else "as fast as"
-    verb = verb if serves or slower else "is"
+    verb = verb if serves or slower else "ran"
     shown = times(ratio)
     if times(low) == times(high):  # the ratio has as many digits as its interval
         shown = f"{ratio:.2f}\u00d7" if ratio < 10 else f"{three(ratio)}\u00d7"

@@ -168,16 +168,16 @@ def gate_text(gate: Gate | None) -> GateText:
     same, line = agreement(gate), _line(gate)
     match _cost_of_b(gate):
         case "none":
-            return GateText("predicts the same, bit for bit", line)
+            return GateText("predicted the same, bit for bit", line)
         case "rounding":
-            return GateText("is numerically the same", line)
+            return GateText("predicted numerically the same", line)
         case _ if gate.random:
-            return GateText(f"has {same}", line)
+            return GateText(f"had {same}", line)
         case _ if gate.finer == "B":
-            return GateText(f"has {same}, with more precise weights", line)
+            return GateText(f"had {same}, with more precise weights", line)
         case cost:
             clause = f"{same}, a {cost} cost in quality"
-            return GateText(f"has {clause}", line) if counts(cost) else GateText("", line, clause)
+            return GateText(f"had {clause}", line) if counts(cost) else GateText("", line, clause)
 
 
 def cost_text(gate: Gate) -> str:

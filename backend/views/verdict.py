@@ -108,8 +108,8 @@ def worded(
 ) -> VerdictText:
     """The verdict in words. Where the cost in quality is known, it is said in place of where the texts differ."""
     text = _text(texts, differing=not (quality.part or quality.missed))
-    cost = f"has {quality.missed}, over the tolerance" if quality.missed else quality.part
-    rest = [*filter(None, [_bytes(memory, "takes", "memory"), _bytes(kv, "keeps", "KV cache"), cost, text])]
+    cost = f"had {quality.missed}, over the tolerance" if quality.missed else quality.part
+    rest = [*filter(None, [_bytes(memory, "took", "memory"), _bytes(kv, "kept", "KV cache"), cost, text])]
     if comparison is None:
         return VerdictText(capitalized(f"{names['B']} {listed(rest)}.") if rest else "")
     head, basis = headline(comparison, names).text, _basis(comparison, unit)
@@ -180,8 +180,8 @@ def _text(texts: TextComparison | None, differing: bool) -> str:
     if texts is None:
         return ""
     if texts.tokens_equal_until is None:
-        return "writes the same text"
-    return f"writes another text from token {texts.tokens_equal_until:,} on" if differing else ""
+        return "wrote the same text"
+    return f"wrote another text from token {texts.tokens_equal_until:,} on" if differing else ""
 
 
 def listed(parts: Sequence[str]) -> str:

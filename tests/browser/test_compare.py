@@ -68,7 +68,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     assert "full KV cache (no sliding window)" in lead and user.page.locator(".td-pair").count() == 2
     assert "ecided after 2 pairs." in user.text(".td-sure")
     said = user.text(".td-sentence")
-    assert said.startswith(lead) and re.search("more KV cache,? and writes the same text[.]", said), said
+    assert said.startswith(lead) and re.search("more KV cache,? and wrote the same text[.]", said), said
     assert "texts" in user.text(".td-text-comparison")
     user.page.set_viewport_size({"width": 390, "height": 844})
     user.still()
@@ -143,7 +143,7 @@ def test_bad_input_is_said_and_nothing_is_lost(open_page: Open, tmp_path: Path) 
 def test_an_encoder_is_shown_in_passes(open_page: Open) -> None:
     user = open_page("?run=passes")
     user.wait_over("passes")
-    assert user.words(".td-said").startswith("Full KV cache (no sliding window) is 2.00\u00d7")
+    assert user.words(".td-said").startswith("Full KV cache (no sliding window) ran 2.00\u00d7")
     assert "Time a forward pass 20.0 \u2192 10.0 ms" in user.words(".td-four")
     assert "Possible interference (A and B)" in user.text(".td-interference")
     assert "other programs kept some of the 2 CPU cores busy" in user.text(".td-remarks .fallback")

@@ -44,7 +44,7 @@ def test_a_run_is_a_document_a_table_and_a_figure(capsys: pytest.CaptureFixture[
 def test_a_verdict_is_the_sentence_of_the_page() -> None:
     run = folded(shipped_records("recorded-half-bytes"))
     result = RunResult(document(run), run.snapshot())
-    assert result.verdict.startswith("float32 is 1.5\u00d7 as fast as bfloat16 (1.3 to 1.7)")
+    assert result.verdict.startswith("float32 ran 1.5\u00d7 as fast as bfloat16 (1.3 to 1.7)")
 
 
 @pytest.mark.slow

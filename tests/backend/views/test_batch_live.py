@@ -79,7 +79,7 @@ def test_sentence_card_and_tile_have_the_estimate_over_all_pairs_and_its_interva
     assert comparison is not None and comparison.outcome == "b_faster"
     assert comparison.ratio == card.ratio == pytest.approx(2, rel=0.01)
     assert head.verdict.basis == "Decided after 3 pairs: 95% interval, by useful tokens/s."
-    assert head.verdict.sentence.startswith("Continuous batching serves 2.0\u00d7 the useful tokens/s of static")
+    assert head.verdict.sentence.startswith("Continuous batching served 2.0\u00d7 the useful tokens/s of static")
     assert [next(t.value for t in arm.tiles if t.key == "useful") for arm in head.arms] == ["2.45", "4.90"]
     assert head.differences["useful"].better == "B"
     tiles = {tile.title: (tile.a, tile.b, tile.unit) for tile in card.tiles}
@@ -114,8 +114,8 @@ def test_an_arm_in_another_number_format_is_not_recommended_unread() -> None:
 @pytest.mark.parametrize(
     ("b", "says"),
     [
-        ((5.14, 5.36, 5.25), "Continuous batching serves 7% more useful tokens/s than static batching ("),
-        ((2.4, 2.5, 2.46), "Continuous batching serves 50% fewer useful tokens/s than static batching ("),
+        ((5.14, 5.36, 5.25), "Continuous batching served 7% more useful tokens/s than static batching ("),
+        ((2.4, 2.5, 2.46), "Continuous batching served 50% fewer useful tokens/s than static batching ("),
         ((4.81, 4.99, 4.9), "No difference in useful tokens/s between continuous batching and static batching: 1.0"),
         ((2.0, 9.0, 5.0), "Not decided: continuous batching may serve more or fewer useful tokens/s than static"),
     ],

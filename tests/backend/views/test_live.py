@@ -192,7 +192,7 @@ def test_the_comparison_is_reported_at_the_end_and_a_single_arm_has_none() -> No
     assert (head(run).verdict.sentence, head(run).message) == ("", "pair 2 of 2")
     run.append(Ended(9.0, "done"))
     assert (
-        head(run).verdict.sentence.startswith("Full KV cache (no sliding window) is 2.00×") and head(run).message == ""
+        head(run).verdict.sentence.startswith("Full KV cache (no sliding window) ran 2.00×") and head(run).message == ""
     )
     assert head(run).differences["rate"].better == "B"
     alone = Run(first_record("A"))
@@ -279,7 +279,7 @@ def test_what_differs_has_a_figure_in_a_sentence_and_what_does_not_has_none() ->
     figures = head_of(run.snapshot(), 0.0).figures
     assert set(figures) == {"latency", "kv"}
     figure = figures["kv"]
-    assert (figure.lead, figure.tail.split(" than ")[0]) == ("Baseline takes", "less KV cache")
+    assert (figure.lead, figure.tail.split(" than ")[0]) == ("Baseline took", "less KV cache")
     assert figure.figure.endswith("%") and 0 < int(figure.figure[:-1]) < 100
 
 

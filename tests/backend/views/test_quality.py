@@ -75,20 +75,20 @@ def said(read: ReadingDifference | None, swapped: bool = False, random: bool = F
     return worded(faster_b(2.6, 2.4, 2.8), None, None, FROM_37, quality=text).sentence, text.line
 
 
-GAIN = "B is 2.6× as fast as A (2.4 to 2.8)"
+GAIN = "B ran 2.6× as fast as A (2.4 to 2.8)"
 
 
 def test_the_cost_stands_with_the_gain() -> None:
     sentence, line = said(None)
-    assert sentence == f"{GAIN} and writes another text from token 37 on."
+    assert sentence == f"{GAIN} and wrote another text from token 37 on."
     assert line == "Quality not read: the command tokendyno quality reads it"
-    assert said(SAME)[0] == f"{GAIN} and predicts the same, bit for bit."
-    assert said(ROUNDING)[0] == f"{GAIN} and is numerically the same."
+    assert said(SAME)[0] == f"{GAIN} and predicted the same, bit for bit."
+    assert said(ROUNDING)[0] == f"{GAIN} and predicted numerically the same."
     assert said(SMALL)[0] == (
-        f"{GAIN} and has the same most likely token in 95% of 768 places, a small cost in quality."
+        f"{GAIN} and had the same most likely token in 95% of 768 places, a small cost in quality."
     )
     assert said(LARGE)[0] == (
-        f"{GAIN} and has the same most likely token in 80% of 768 places, a large cost in quality, over the tolerance."
+        f"{GAIN} and had the same most likely token in 80% of 768 places, a large cost in quality, over the tolerance."
     )
 
 

@@ -42,37 +42,37 @@ EQUAL = (GIB, GIB)
 CASES = [
     # decided
     Case(faster_b(2.6, 2.4, 2.8), (100 * GIB, 84 * GIB), EQUAL, SAME,
-         "B is 2.6× as fast as A (2.4 to 2.8), takes 16% less memory, and writes the same text."),
+         "B ran 2.6× as fast as A (2.4 to 2.8), took 16% less memory, and wrote the same text."),
     Case(found(1 / 2.6, 1 / 2.8, 1 / 2.4, "a_faster"), (84 * GIB, 100 * GIB), EQUAL, FROM_37,
-         "B takes 2.6× the time of A (2.4 to 2.8), takes 19% more memory, and writes another text from token 37 on."),
+         "B took 2.6× the time of A (2.4 to 2.8), took 19% more memory, and wrote another text from token 37 on."),
     Case(faster_b(1.13, 1.11, 1.15), EQUAL, (512, 750), SAME,
-         "B is 1.13× as fast as A (1.11 to 1.15), keeps 46% more KV cache, and writes the same text."),
-    Case(faster_b(1.05, 1.031, 1.07), EQUAL, None, None, "B takes 5% less time than A (3% to 7%)."),
+         "B ran 1.13× as fast as A (1.11 to 1.15), kept 46% more KV cache, and wrote the same text."),
+    Case(faster_b(1.05, 1.031, 1.07), EQUAL, None, None, "B took 5% less time than A (3% to 7%)."),
     Case(found(1 / 1.05, 1 / 1.07, 1 / 1.031, "a_faster"), EQUAL, None, None,
-         "B takes 5% more time than A (3% to 7%)."),
-    Case(faster_b(1.004, 1.0031, 1.0049), EQUAL, None, None, "B takes 0.4% less time than A (0.3% to 0.5%)."),
-    Case(faster_b(2.04, 2.03, 2.05), None, None, None, "B is 2.04× as fast as A (2.03 to 2.05)."),
-    Case(faster_b(12345.0, 12000.0, 13000.0), None, None, None, "B is 12,345× as fast as A (12,000 to 13,000)."),
+         "B took 5% more time than A (3% to 7%)."),
+    Case(faster_b(1.004, 1.0031, 1.0049), EQUAL, None, None, "B took 0.4% less time than A (0.3% to 0.5%)."),
+    Case(faster_b(2.04, 2.03, 2.05), None, None, None, "B ran 2.04× as fast as A (2.03 to 2.05)."),
+    Case(faster_b(12345.0, 12000.0, 13000.0), None, None, None, "B ran 12,345× as fast as A (12,000 to 13,000)."),
     Case(faster_b(10.6, 10.3, 10.9), (GIB, 3 * GIB), None, None,
-         "B is 10.6× as fast as A (10.3 to 10.9) and takes 3.0× the memory."),
+         "B ran 10.6× as fast as A (10.3 to 10.9) and took 3.0× the memory."),
     Case(found(1.002, 0.98, 1.03, "no_difference"), EQUAL, EQUAL, SAME,
-         "No difference in speed between B and A: 1.0× (0.98 to 1.03); it writes the same text."),
+         "No difference in speed between B and A: 1.0× (0.98 to 1.03); it wrote the same text."),
     Case(found(1.002, 0.98, 1.03, "no_difference"), (100, 84), EQUAL, SAME,
-         "No difference in speed between B and A: 1.0× (0.98 to 1.03); it takes 16% less memory and writes the same "
+         "No difference in speed between B and A: 1.0× (0.98 to 1.03); it took 16% less memory and wrote the same "
          "text."),
     # not decided
     Case(found(0.84, 0.0117, 60.47, "undecided"), None, None, None,
          "Not decided: B may be faster or slower than A: 0.84×."),
     # one pair of runs
     Case(found(1.15), EQUAL, (395, 536), SAME,
-         "One pair of runs: B took 13% less time per token than A, keeps 36% more KV cache, and writes the same text."),
+         "One pair of runs: B took 13% less time per token than A, kept 36% more KV cache, and wrote the same text."),
     Case(found(0.8), (100, 84), EQUAL, FROM_37,
-         "One pair of runs: B took 25% more time per token than A, takes 16% less memory, and writes another text from "
+         "One pair of runs: B took 25% more time per token than A, took 16% less memory, and wrote another text from "
          "token 37 on."),
     Case(found(0.4), None, None, None, "One pair of runs: B took 2.5× the time per token of A."),
     Case(found(1.004), EQUAL, None, None, "One pair of runs: B took the same time per token as A (within 1%)."),
     # no pair
-    Case(None, (100, 84), EQUAL, SAME, "B takes 16% less memory and writes the same text."),
+    Case(None, (100, 84), EQUAL, SAME, "B took 16% less memory and wrote the same text."),
     Case(None, None, None, None, ""),
 ]  # fmt: skip
 
@@ -97,11 +97,11 @@ def test_one_pair_names_no_winner_and_says_what_gives_the_interval() -> None:
 
 def test_arms_are_called_by_their_names() -> None:
     verdict = worded(faster_b(1.5, 1.4, 1.6), None, None, SAME, names={"A": "bfloat16", "B": "static cache"})
-    assert verdict.sentence == "Static cache is 1.5× as fast as bfloat16 (1.4 to 1.6) and writes the same text."
+    assert verdict.sentence == "Static cache ran 1.5× as fast as bfloat16 (1.4 to 1.6) and wrote the same text."
 
 
 def test_memory_within_the_noise_of_the_device_is_not_mentioned() -> None:
-    for b, noise, says in ((104, 0.05, ""), (104, 0.01, "B takes 4% more memory."), (96, 0.05, "")):
+    for b, noise, says in ((104, 0.05, ""), (104, 0.01, "B took 4% more memory."), (96, 0.05, "")):
         assert worded(None, Bytes(100, b, noise), None, None).sentence == says
 
 
