@@ -23,7 +23,7 @@ def test_an_ablation_comes_back_by_its_link_with_its_arms(open_page: Open) -> No
     arms = "A: Dtype bfloat16. B: KV cache static; Dtype float32."
     user.wait(f"document.querySelector('#worth-arms').textContent.includes({arms!r})")
     assert user.page.title() == "Worth - tokendyno" and user.page.get_by_role("tab", name="Worth").count() == 0
-    assert user.text("#worth .td-worth-headline").startswith("Together 1.9")
+    assert user.text("#worth .td-worth-headline").startswith("Together: 1.9")
     assert user.text("#worth .td-worth-sentence").startswith("Stopped after 13 of 15 runs")
     assert (
         user.page.locator("#worth .td-worth-again").is_visible()
