@@ -65,7 +65,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     figures = user.page.locator(".td-one-title").all_inner_texts()
     assert figures == ["Time a token", "Same next token", "First token", "Peak memory"] and "memory" not in tiles
     lead = user.text(".td-lead")
-    assert "full KV cache (no sliding window)" in lead and user.page.locator(".td-pair").count() == 2
+    assert "ull KV cache (no sliding window)" in lead and user.page.locator(".td-pair").count() == 2
     assert "ecided after 2 pairs." in user.text(".td-sure")
     said = user.text(".td-sentence")
     assert said.startswith(lead) and re.search("more KV cache,? and wrote the same text[.]", said), said
