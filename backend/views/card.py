@@ -274,8 +274,8 @@ def _next(run: Snapshot, tone: Tone, names: Mapping[str, str]) -> Next | None:
 # --- tiles ----------------------------------------------------------------------------------------
 
 
-_SCALES = (1e-6, 1e-3, 1, 1 << 10, 1 << 20, 1 << 30, 1 << 40)
-"""Of units: microseconds to seconds, and bytes to TiB."""
+_SCALES = (1e-3, 1, 1 << 10, 1 << 20, 1 << 30, 1 << 40)
+"""Of the units in which figures are shown: ms, s or bytes, KiB to TiB."""
 
 
 def _in(unit: str) -> Callable[[float], tuple[str, str]]:

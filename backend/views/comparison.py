@@ -269,6 +269,7 @@ def _apart(a: Interval | None, b: Interval | None) -> str:
 def _of_requests(a: BatchSummary, b: BatchSummary, compared: Comparison | None) -> Mapping[str, Difference]:
     """B against A, by the key of the tile. Figures of one run tell no noise, so only the ratio is called better."""
     ahead = {"a_faster": "A", "b_faster": "B"}.get(compared.outcome, "") if compared else ""
+    unclear = compared is not None and compared.outcome in ("no_difference", "undecided")
     pairs = {
         "useful": (1.0, compared.ratio if compared else None),
         "ttft": (a.ttft.median_s, b.ttft.median_s),
@@ -282,7 +283,7 @@ def _of_requests(a: BatchSummary, b: BatchSummary, compared: Comparison | None) 
         if of_a and of_b is not None:
             text = less_or_more(of_b / of_a - 1)
             better = "B" if key == "busy" and text and of_b > of_a else ahead if key == "useful" else ""
-            noise = ", within noise" if key == "useful" and compared and not ahead else ""
+            noise = ", within noise" if key == "useful" and unclear else ""
             by_key[key] = Difference(f"B {text}{noise}" if text else "B the same", better)
     return by_key
 
@@ -334,7 +335,7 @@ def _differing(a: ArmRequest, b: ArmRequest) -> dict[str, str]:
     axes = [axis for axis in all_axes() if choice(a, axis) != choice(b, axis)]
     if not 0 < len(axes) <= MOST_AXES:
         return {a.name: "", b.name: ""}
-    plain = {arm.name: all(choice(arm, axis) in (axis.default, axis.off) for axis in axes) for arm in (a, b)}
+    plain = {arm.name: all(choice(arm, axis) == axis.default for axis in axes) for arm in (a, b)}
     names = {arm.name: ", ".join(_choice_name(axis, choice(arm, axis)) for axis in axes) for arm in (a, b)}
     if not all(plain.values()):
         names |= {name: "the default" for name in names if plain[name]}
