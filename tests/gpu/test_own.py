@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.decode_loop import GREEDY, Told, greedy
+from tests.support.decode_loop import GREEDY, NEW, Told, greedy
 from tests.support.decode_loop import prompt as on_cpu
 from tests.support.tiny_models import CONFIGS, WINDOW, tiny
 from tokendyno.backend.plan import STATIC, GeneratePlan
@@ -14,7 +14,6 @@ from tokendyno.backend.worker.loop.sampling import Sampling
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
 MANUAL = GeneratePlan(cache=STATIC, loop="own", cuda_graphs="manual")
-NEW = 24
 
 
 def prompt(tokens: int, batch: int = 1, padded: int = 0) -> Any:
