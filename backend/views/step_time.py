@@ -1,8 +1,9 @@
 """Where the time of a step goes, in words: the parts of a traced step, each against the bytes that it must read.
 
 A profiler slows what it traces, so a traced step is not a measured one. The parts add up to the measured time, by which
-arms are compared: where the traced step is longer, its parts are scaled down to it; where it is shorter, the rest is
-not explained. Either is said.
+arms are compared. Where the traced step is longer, what a GPU waits for its host is shortened first, since it is the
+host that a profiler slows, and what is still too long is scaled; where it is shorter, the rest is not explained. Either
+is said.
 """
 
 import msgspec
@@ -61,17 +62,17 @@ def step_text(run: Snapshot, name: str) -> StepText | None:
         return StepText(missing=why or "this run was recorded before steps were traced for it")
     labels = _LABELS if step.gpu else _LABELS | _CPU_LABELS
     whole_s = run.summaries[name].latency_mean_s or step.seconds
-    scale = min(1.0, whole_s / step.seconds)
+    parts_s, scale = _measured_parts(step, whole_s)
     parts = [
-        _part(part, labels[part], step, whole_s, scale, arm.predicted.reads)
+        _part(part, labels[part], parts_s.get(part), whole_s, arm.predicted.reads)
         for part in labels
-        if step.parts_s.get(part, 0.0) > 0 or part in _ALWAYS
+        if parts_s.get(part, 0.0) > 0 or part in _ALWAYS
     ]
     rest_s = whole_s - step.seconds
     if rest_s > _LEAST_SHARE * whole_s:
         why = "measured steps take longer than the traced ones"
         parts.append(PartText("unexplained", "Not explained", rest_s, joined(rest_s), rest_s / whole_s, why))
-    return StepText(whole_s, joined(whole_s), parts, _basis(step, whole_s, run.unit))
+    return StepText(whole_s, joined(whole_s), parts, _basis(step, whole_s, scale, run.unit))
 
 
 def step_tiles(step: StepText | None) -> list[Tile]:
@@ -88,11 +89,19 @@ def step_tiles(step: StepText | None) -> list[Tile]:
     return rows
 
 
-def _part(
-    part: StepPart, label: str, step: StepTime, whole_s: float, scale: float, reads: StepReads | None
-) -> PartText:
-    """`scale`: from traced seconds to those of the measured `whole_s`."""
-    traced_s = step.parts_s.get(part)
+def _measured_parts(step: StepTime, whole_s: float) -> tuple[dict[StepPart, float], float]:
+    """(seconds of each part in a step of `whole_s` at most, what the time of a kernel was multiplied with)."""
+    parts_s, excess_s = dict(step.parts_s), max(0.0, step.seconds - whole_s)
+    waits: tuple[StepPart, ...] = ("host", "gaps") if step.gpu else ()
+    for part in waits:
+        shorter_s = min(excess_s, parts_s.get(part, 0.0))
+        parts_s[part] = parts_s.get(part, 0.0) - shorter_s
+        excess_s -= shorter_s
+    scale = min(1.0, whole_s / sum(parts_s.values()))
+    return {part: seconds * scale for part, seconds in parts_s.items()}, scale
+
+
+def _part(part: StepPart, label: str, seconds: float | None, whole_s: float, reads: StepReads | None) -> PartText:
     size = {"attention": reads.kv_bytes, "products": reads.weight_bytes}.get(part, 0) if reads else 0
     note, reads_s = "", None
     if reads and size:
@@ -100,22 +109,21 @@ def _part(
         if reads.bytes_per_s:
             reads_s = size / reads.bytes_per_s
             note += f", {joined(reads_s)} at {reads.bytes_per_s / 1e9:,.4g} GB/s ({reads.source})"
-    if traced_s is None:
+    if seconds is None:
         note = "; ".join(filter(None, ["fused with other operators in compiled code", note]))
         return PartText(part, label, None, "n/a", 0.0, note, reads_s)
-    seconds = traced_s * scale
     return PartText(part, label, seconds, joined(seconds), seconds / whole_s, note, reads_s)
 
 
-def _basis(step: StepTime, whole_s: float, unit: Unit) -> str:
+def _basis(step: StepTime, whole_s: float, scale: float, unit: Unit) -> str:
     """What the parts rest on: traced steps, how they became the measured time, and most of the part "other"."""
     what, each = ("steps", "token") if unit == "token" else ("passes", "forward pass")
     text, whole = f"{step.steps} traced {what} of {joined(step.seconds)}", joined(whole_s)
     if whole_s < step.seconds:
         text = f"the measured {whole} per {each}, split as {text} each under the profiler"
+        text += ", which slows the host" if step.gpu else ""
     elif whole_s - step.seconds > _LEAST_SHARE * whole_s:
         text += f" leave the rest of the measured {whole} per {each} unexplained"
-    scale = min(1.0, whole_s / step.seconds)
     if step.others:
         most = ", ".join(f"{name} {joined(took_s * scale)}" for name, took_s in list(_by_name(step).items())[:3])
         text += f"; most of other: {most}"
