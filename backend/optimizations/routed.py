@@ -22,7 +22,7 @@ ALIKE = (
     "qwen3_next",
 )
 """Architectures whose experts have gate above up and no biases, as transformers stores most mixtures."""
-_IN_PARTS = ("deepseek_v2", "deepseek_v3", "gemma4", "gemma4_text", "glm4_moe_lite")
+_IN_PARTS = ("gemma4", "gemma4_text")
 WHOLE = (*(name for name in ALIKE if name not in _IN_PARTS), "gpt_oss")
 """Architectures with experts of which kernels compute whole layers, router included."""
 

@@ -19,6 +19,8 @@ class Whole(NamedTuple):
 WHOLE = {
     "bamba": Whole("Bamba", "DecoderLayerInPair"),
     "cwm": Whole("Cwm"),
+    "deepseek_v2": Whole("DeepseekV2", rotary=""),
+    "deepseek_v3": Whole("DeepseekV3"),
     "ernie4_5": Whole("Ernie4_5", rotary=""),
     "gemma": Whole("Gemma", norm="OffsetRMSNorm"),
     "gemma2": Whole("Gemma2", "DecoderLayerWithAnglesFirst", norm="OffsetRMSNorm"),
@@ -26,12 +28,14 @@ WHOLE = {
     "glm": Whole("Glm"),
     "glm4": Whole("Glm4"),
     "glm4_moe": Whole("Glm4Moe"),
+    "glm4_moe_lite": Whole("Glm4MoeLite"),
     "gpt_oss": Whole("GptOss", rotary="HalfRotaryEmbedding"),
     "granite": Whole("Granite"),
     "granitemoehybrid": Whole("GraniteMoeHybrid", "DecoderLayerWithoutPositions", rotary=""),
     "helium": Whole("Helium"),
     "lfm2": Whole("Lfm2", "DecoderLayerWithAnglesFirst"),
     "llama": Whole("Llama"),
+    "minicpm3": Whole("MiniCPM3"),
     "ministral": Whole("Ministral"),
     "ministral3": Whole("Ministral3"),
     "mistral": Whole("Mistral"),
@@ -49,6 +53,7 @@ WHOLE = {
     "qwen3_next": Whole("Qwen3Next", "DecoderLayerWithAnglesFirst", norm="OffsetRMSNorm"),
     "seed_oss": Whole("SeedOss"),
     "smollm3": Whole("SmolLM3"),
+    "youtu": Whole("Youtu"),
 }
 """By model type. What else a layer has is read from its modules: `description.py` of the kernels."""
 PUBLISHED = {"qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text"}

@@ -358,7 +358,9 @@ def test_the_ledger_counts_them_in_every_mixture_of_every_pass(quantization: str
 @pytest.mark.parametrize("architecture", MIXTURES)
 def test_no_row_of_the_fastest_bundle_is_amber(architecture: str, texts: int, tmp_path: Path) -> None:
     """With experts of a realistic size, alone and in a batch."""
-    sizes = {"hidden_size": 1024, "moe_intermediate_size": 512, "vocab_size": 32000, "head_dim": 64}
+    latent = "kv_lora_rank" in MIXTURES[architecture]
+    sizes = {"hidden_size": 1024, "moe_intermediate_size": 512, "vocab_size": 32000}
+    sizes |= {"num_key_value_heads": 16} if latent else {"head_dim": 64}
     sizes["num_local_experts" if architecture == "mixtral" else "num_experts"] = 32
     sizes |= {"num_attention_heads": 16, "intermediate_size": 512, "max_position_embeddings": 2048}
     config = MIXTURES[architecture] | sizes | {"model_type": architecture, "dtype": "bfloat16", "sliding_window": None}

@@ -230,7 +230,8 @@ def test_generate_itself_goes_the_models_own_way() -> None:
 
 
 @pytest.mark.parametrize(
-    "architecture", ["llama", "mistral", "olmo3", "gemma2", "gemma3_text", "glm4", "granite", "phi3", "smollm3", "gpt2"]
+    "architecture",
+    ["llama", "mistral", "olmo3", "gemma2", "gemma3_text", "glm4", "granite", "phi3", "smollm3", "gpt2", "minicpm3"],
 )
 def test_captured_batches_with_the_kernels_have_the_texts_of_generate(
     kernels: Any, architecture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

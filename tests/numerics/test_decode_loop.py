@@ -56,7 +56,9 @@ def test_a_prompt_in_chunks_gives_the_same_text(architecture: str) -> None:
             assert torch.equal(own(model, prompt(*asked), chunk=chunk), expected)
 
 
-@pytest.mark.parametrize("architecture", [*sorted(set(ARCHITECTURES) - {"gpt2", "phi3"}), *HYBRIDS])
+@pytest.mark.parametrize(
+    "architecture", [*sorted(set(ARCHITECTURES) - {"gpt2", "phi3"}), *HYBRIDS, "deepseek_v2", "deepseek_v3"]
+)
 def test_fused_projections_give_the_same_text(architecture: str) -> None:
     """phi3 and gpt2 have theirs fused by themselves."""
     model, inputs = build(architecture), prompt(20, 3, padded=4)

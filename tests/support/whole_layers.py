@@ -24,6 +24,10 @@ _STATES = {"layer_types": ["linear_attention"] * 3 + ["full_attention"]}
 _DELTA = _STATES | {
     "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 16, "linear_value_head_dim": 32,
 }  # fmt: skip
+_LATENT = {
+    "num_key_value_heads": 8, "q_lora_rank": 48, "kv_lora_rank": 32, "qk_nope_head_dim": 48, "qk_rope_head_dim": 16,
+    "v_head_dim": 32,
+}  # fmt: skip
 _SPACE = {"mamba_n_heads": 8, "mamba_n_groups": 2, "mamba_d_state": 32}
 MODELS: dict[str, dict[str, Any]] = {
     "llama": SHAPE | {"attention_bias": True, "mlp_bias": True},
@@ -59,6 +63,8 @@ MODELS: dict[str, dict[str, Any]] = {
         "num_local_experts": 0, "shared_intermediate_size": 96, "residual_multiplier": 0.4, "attention_multiplier": 0.2,
     },
     "bamba": SHAPE | _SPACE | {"attn_layer_indices": [1, 3]},
+    "youtu": SHAPE | _LATENT | {"q_lora_rank": None, "rope_interleave": False},
+    "minicpm3": SHAPE | _LATENT | {"v_head_dim": 48, "rms_norm_eps": 1e-3},
     "gpt_oss": SHAPE | {
         "sliding_window": WINDOW, "num_local_experts": 4, "num_experts_per_tok": 2, "rope_parameters": ROPE,
     },
@@ -81,6 +87,16 @@ MIXTURES: dict[str, dict[str, Any]] = {
         "n_routed_experts": 16, "n_group": 4, "topk_group": 2, "routed_scaling_factor": 2.5, "use_qk_norm": True,
         "attention_bias": True,
     },
+    "deepseek_v2": _ROUTED | _LATENT | {
+        "n_routed_experts": 12, "routed_scaling_factor": 1.5, "q_lora_rank": None, "first_k_dense_replace": 1,
+    },
+    "deepseek_v3": _ROUTED | _LATENT | {
+        "n_routed_experts": 16, "n_group": 4, "topk_group": 2, "first_k_dense_replace": 1, "attention_bias": True,
+        "rope_parameters": ROPE | {
+            "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "mscale_all_dim": 0.8,
+        },
+    },
+    "glm4_moe_lite": _ROUTED | _LATENT | {"n_routed_experts": 16},
 }  # fmt: skip
 """Whole layers only where kernels of ours compute the experts too."""
 

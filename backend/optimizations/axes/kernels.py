@@ -56,14 +56,22 @@ def _fused_whole(s: Subject) -> bool:
         "DecoderLayer" in s.machine.kernel_layers
         and s.facts.architecture in WHOLE
         and (s.facts.architecture not in routed.WHOLE or experts)
-        and (s.facts.architecture not in _DENSE_GATES or s.choices["quantization"] == "none")
+        and (s.choices["quantization"] == "none" or not (s.facts.architecture in _DENSE_GATES or _has_latents(s)))
         and uses_own_loop(s)
         and (s.choices["projections"] == "fused" or _comes_joined(s))
     )
 
 
+def _has_latents(s: Subject) -> bool:
+    """Whether attention is to latents, whose matrices kernels read as dense."""
+    return any(layers.latent for layers in s.facts.counted_cache)
+
+
 def _computes_heads(s: Subject) -> bool:
-    """Whether the kernel of attention has this size of heads and as many queries for each KV head: `ops.fits`."""
+    """Whether the kernel of attention has this size of heads and as many queries for each KV head: `ops.fits`; or
+    that of latents their size: `latents.fits`."""
+    if _has_latents(s):
+        return s.facts.head_dim in (16, 32, 64, 128, 256, 512)
     return s.facts.head_dim in (16, 32, 64, 128, 256) and s.facts.heads <= 16 * s.facts.kv_heads
 
 

@@ -15,10 +15,12 @@ GROUPS = (
     ("w1", "w3"),
     ("in_proj_qkv", "in_proj_z", "in_proj_b", "in_proj_a"),
     ("in_proj_qkvz", "in_proj_ba"),
+    ("q_proj", "kv_a_proj_with_mqa"),
+    ("q_a_proj", "kv_a_proj_with_mqa"),
 )
 """Names of linear layers that a model's code applies to one input, in the order of the calls. Llama has the first two
 groups, mixtures and GLM-4 the first, BERT the third, LFM2 the fourth, linear attention of Qwen3.5 and of Qwen3-Next the
-last."""
+next two, latent attention (DeepSeek) one of the last."""
 LAST_FIRST = ("FalconH1MLP",)
 """Classes whose code applies the last matrix of a group before the first."""
 

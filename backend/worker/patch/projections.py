@@ -166,5 +166,6 @@ def _computes_whole(module: Any) -> bool:
     if getattr(module, "block_sparse_moe", None) is not None:  # Granite's experts, beside a shared MLP
         return False
     attention, experts = getattr(module, "self_attn", None), getattr(getattr(module, "mlp", None), "experts", None)
-    joined = attention is None or hasattr(attention, "qkv_proj") or type(attention.q_proj) is Fused
+    first = getattr(attention, "q_proj", None) or getattr(attention, "q_a_proj", None)
+    joined = attention is None or hasattr(attention, "qkv_proj") or type(first) is Fused
     return joined and (experts is None or experts.config._experts_implementation == TRITON)

@@ -28,7 +28,9 @@ MOST_NAMED = 5
 
 _COLLECTIVE = re.compile(r"nccl|gloo|c10d|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all", re.IGNORECASE)
 _ATTENTION = re.compile(
-    r"scaled_dot_product|attention|flash|fmha|flex_|sdpa|tokendyno_(convolution|delta_rule|state_space)", re.IGNORECASE
+    r"scaled_dot_product|attention|flash|fmha|flex_|sdpa"
+    r"|tokendyno_(convolution|delta_rule|state_space|absorb|latents)",
+    re.IGNORECASE,
 )
 _PRODUCT = re.compile(
     r"gemm|gemv|gemvx|cutlass|nvjet|xmma|splitk|matmul|matvec|linear|marlin|machete|_product|int[48]pack"

@@ -69,6 +69,24 @@ def attended(parts: Any, row: Any, keys: Any, values: Any, angles: Any) -> tuple
     return (mixed if gates is None else mixed * torch.sigmoid(gates.reshape(-1))), key
 
 
+def attended_latents(parts: Any, row: Any, latents: Any, keys: Any, angles: Any) -> tuple[Any, Any]:
+    """The same in the absorbed form, from latents (T, rank) and rotated keys (T, size); its latent and key as one."""
+    mixer, (w, norm, later, later_norm) = parts.mixer, parts.tensors
+    inner, rank, size = parts._replace(eps=parts.inner_eps, offset=0.0), latents.shape[1], keys.shape[1]
+    queries, latent, key = row.split([len(row) - rank - size, rank, size])
+    if later is not None:
+        queries = linear(normed(queries, later_norm, inner), later)
+    queries, turned = queries.view(mixer.heads, -1).split([mixer.key_size, size], -1)
+    turned, key = (rotated(x, angles[0], angles[1], size, parts.pairs) for x in (turned, key))
+    if parts.pairs and len(angles[0]) == size:
+        turned, key = (torch.cat([x[..., ::2], x[..., 1::2]], -1) for x in (turned, key))
+    of_keys, of_values = w.view(mixer.heads, -1, rank).split([mixer.key_size, mixer.value_size], 1)
+    absorbed = torch.einsum("hd,hdr->hr", queries, of_keys)
+    weights = ((absorbed @ latents.T + turned @ keys.T) * parts.attention.scaling).softmax(-1)
+    mixed = torch.einsum("hr,hvr->hv", weights @ latents, of_values)
+    return mixed.reshape(-1), torch.cat([normed(latent, norm, inner), key])
+
+
 def mixed_by(description: Any, parts: Any, row: Any, past: Any, state: Any) -> tuple[Any, Any]:
     """What a mixer makes of a token with the last inputs of its convolution (channels, taps) and the state of linear
     attention; and that state behind it."""
@@ -143,8 +161,15 @@ def test_a_described_layer_is_the_layer(description: Any, architecture: str) -> 
         model(ids[:, PROMPT:], past_key_values=cache)
         for past, held, (layer, given, more, out) in zip(before, cache.layers, seen, strict=True):
             parts = description.describe(layer)
-            angles = [one.view(-1) for one in more.get("position_embeddings") or (torch.zeros(1),) * 2]
-            if parts.mixer is None:
+            angles = more.get("position_embeddings")
+            if isinstance(angles, torch.Tensor):  # complex numbers
+                angles = torch.view_as_real(angles).unbind(-1)
+            angles = [one.reshape(-1) for one in angles or (torch.zeros(1),) * 2]
+            if parts.has_slots() and parts.mixer is not None:
+                kept_of = held.keys[0, 0], held.values[0, 0]
+                mixing = functools.partial(attended_latents, latents=kept_of[0], keys=kept_of[1], angles=angles)
+                expected = torch.cat([one[-1] for one in kept_of])
+            elif parts.mixer is None:
                 mixing = functools.partial(attended, keys=held.keys[0], values=held.values[0], angles=angles)
                 expected = held.keys[0, :, -1]
             else:

@@ -117,6 +117,26 @@ def test_layers_run_whole_where_the_kernel_of_attention_has_their_heads(head_dim
     assert ("whole decoder layers" in said("local", known, machine, **choices).get("note", "")) is whole
 
 
+@pytest.mark.parametrize(
+    ("model", "quantization", "head_dim", "whole"),
+    [
+        ("random:DeepSeek-V2-Lite", "none", 512, True),
+        ("random:DeepSeek-V3", "none", 512, True),
+        ("random:DeepSeek-V2-Lite", "torchao-int8", 512, False),
+        ("random:DeepSeek-V2-Lite", "none", 576, False),
+    ],
+)
+def test_layers_with_latents_run_whole_where_their_matrices_are_dense(
+    model: str, quantization: str, head_dim: int, whole: bool
+) -> None:
+    """For any number of heads: all share the latents."""
+    known = replace(facts(model), head_dim=head_dim)
+    choices = OWN | {"projections": "fused", "experts": "triton", "quantization": quantization}
+    machine = replace(H200, kernel_layers=("DecoderLayer",))
+    assert may_replace("DecoderLayer", subject_of(known, machine, choices | {"kernels": "local"})) is whole
+    assert ("whole decoder layers" in said("local", known, machine, **choices).get("note", "")) is whole
+
+
 def test_the_plan_names_the_folder_and_the_mode() -> None:
     bare = Plan(LoadPlan(ModelSource("random")))
     subject = subject_of(facts(LLAMA), H200, {"compile": "off"})

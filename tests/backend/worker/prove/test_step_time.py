@@ -148,6 +148,8 @@ def test_a_kernel_belongs_to_the_operator_that_launched_it() -> None:
         ("rms_norm_kernel_early", "other"),
         ("tokendyno_attention_whole", "attention"),
         ("tokendyno_delta_rule", "attention"),
+        ("tokendyno_absorb", "attention"),
+        ("tokendyno_latents_whole", "attention"),
         ("communicate_summary", "other"),
     ],
 )

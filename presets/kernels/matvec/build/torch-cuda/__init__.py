@@ -10,6 +10,7 @@ decoder_layer   its steps, a kernel each, and when it can be computed so:
     rows            several texts at once, and norms
   attention       rotation, the new key and value, the weighted sum: with `attention_short`, `_long` and `_fp8`
   states          in its place: convolutions and linear attention, with their states
+  latents         or multi-head latent attention
   routing         which experts a token takes
   experts         their products for one token, `mixtures` for several
   exchange        sums over ranks

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from . import attention_fp8, exchange, experts, mixtures, products, rows, settings, states
+from . import attention_fp8, exchange, experts, latents, mixtures, products, rows, settings, states
 from .attention import attend
-from .description import Mixer, Parts, Routing, describe, routing_of, rows_of
+from .description import LATENTS, Mixer, Parts, Routing, describe, routing_of, rows_of
 from .ops import matrix, product, sizes
 from .routing import route
 
@@ -195,13 +195,15 @@ def decoder_layer(
     rotated: int = 0,
     pairs: bool = False,
     opened: bool = False,
+    inner_eps: float = 0.0,
 ) -> torch.Tensor:
     """hidden (B, 1, H) -> (B, 1, H); the new keys and values, or states, are written to the cache.
 
     Matrices in the order qkv (or what a mixer takes), o, gate and up, down, of a mixture of experts qkv, o, those of
     the shared expert and its gate if there are any, router, gate and up, down; norms and shifts as of `OneText`.
 
-    mixer, tensors   of a layer that does not attend: `Mixer`, and as of `states.mix`; keys and values are its states
+    mixer, tensors, inner_eps   in the place of attention, as of `description.Parts`; keys and values are its states, or
+            latents and rotated keys
     turns   see `attend`; not declared as mutated, since it is zero again afterwards
     gelu, offset   the activation, else SiLU; added to the weights of all norms
     gated   the third matrix is gate and up, else up alone
@@ -211,7 +213,15 @@ def decoder_layer(
     """
     steps = steps_for(hidden)(weights, scales, biases, norms, shifts, eps, offset, gain)
     first = steps.product(hidden, 0, norm=0)
-    if mixer:
+    if mixer and mixer[0] == LATENTS:
+        w, norm, later, later_norm = tensors
+        queries = first
+        if later is not None:
+            inner = steps_for(hidden)([later], [None], [None], [later_norm], [None], inner_eps)
+            queries = inner.product(first[..., : later.shape[1]], 0, norm=0)
+        given = queries, first, cos, sin, keys, values, slot, filled, Mixer(*mixer), w, norm
+        mixed = latents.attend(*given, scaling, inner_eps, pairs)
+    elif mixer:
         mixed = states.mix(first, keys, values, Mixer(*mixer), tensors, eps)
     else:
         mixed = hidden.new_empty(*hidden.shape[:-1], sizes(weights[1])[1])
@@ -312,12 +322,16 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     parts = describe(module)
     if parts is None:
         return False
-    cached, ranks = cache.layers[parts.attention.layer_idx], hasattr(parts.products[1], "add_up")
+    cached, ranks = cache.layers[parts.attention.layer_idx], any(hasattr(one, "add_up") for one in parts.products)
     if ranks and not parts.can_be_shared():
         return False
-    if parts.mixer is not None and not states.fits(parts.mixer, cached, parts.tensors[0].shape[-1]):
-        return False
-    if parts.mixer is None and not _attends(parts, cached, hidden, cache):
+    if parts.mixer is None:
+        known = _attends(parts, cached, hidden, cache)
+    elif parts.has_slots():
+        known = latents.fits(parts.mixer, cached, parts.tensors)
+    else:
+        known = states.fits(parts.mixer, cached, parts.tensors[0].shape[-1])
+    if not known:
         return False
     if parts.gain != 1 and parts.norms[1] is not None:
         return False
@@ -374,18 +388,17 @@ def layer(
     matrices = [(*matrix(rows_of(part)), part.bias) for part in parts.products]
     if hasattr(parts.products[1], "add_up"):
         return shared_layer(module, parts, hidden, cached, cos, sin, matrices)
-    names = ("gelu", "offset", "gated", "gain", "cap", "rotated", "pairs", "opened")
+    names = ("gelu", "offset", "gated", "gain", "cap", "rotated", "pairs", "opened", "inner_eps")
     more: dict[str, object] = {name: getattr(parts, name) for name in names}
     if (router := parts.router) is not None:
         matrices += [(router.weight, None, getattr(router, "bias", None)), *experts.of(parts.experts)]
         factor = getattr(router, "routed_scaling_factor", 1.0)
         more["routing"], more["beside"] = list(routing_of(router)), getattr(router, "e_score_correction_bias", None)
         more["between"] = list(experts.gate_of(parts.experts, factor))
-    if parts.mixer is None:
-        kept, slots = [cached.keys, cached.values], cached.slots
-    else:
-        kept, slots = states.states_of(cached), None
+    if parts.mixer is not None:
         more["mixer"] = list(parts.mixer)
+    slots = cached.slots if parts.has_slots() else None
+    kept = [cached.keys, cached.values] if parts.has_slots() else states.states_of(cached)
     weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
     norms, shifts = [*parts.norms, parts.between], [*parts.shifts, None]
 
@@ -415,7 +428,7 @@ def layer(
         )
 
     def trial() -> torch.Tensor:  # changes no state
-        return run(*(kept if parts.mixer is None else [one.clone() for one in kept]))
+        return run(*(kept if parts.has_slots() else [one.clone() for one in kept]))
 
     if router is None and not torch.compiler.is_compiling():
         settings.settle(weights, hidden.shape[0], parts.gated, trial)

@@ -18,7 +18,7 @@ _NORMS = (
 )
 """What architectures call the norms before and after attention, before and after the MLP. A layer's own is the row
 whose last norm it has, else the first; it need not have the others."""
-_PAIRS = ("GlmAttention", "Glm4Attention", "HeliumAttention", "Ernie4_5Attention")
+_PAIRS = ("GlmAttention", "Glm4Attention", "HeliumAttention", "Ernie4_5Attention", "DeepseekV2Attention")
 """Attention that rotates each even dimension of a head with the next one: nothing else tells."""
 _GATED_QUERIES = ("Qwen3NextAttention", "Qwen3_5Attention", "Qwen3_5MoeAttention")
 """Attention whose projection of queries gives a gate behind each."""
@@ -26,7 +26,7 @@ _ORDERING = "fix_query_key_value_ordering"
 """Method of Qwen3-Next's linear attention, whose rows heads of keys interleave, until `fuse` sorts them."""
 _LOGITS = ("GptOssTopKRouter", "MixtralTopKRouter", "Qwen3_5MoeTopKRouter")
 _PROBABILITIES = ("Qwen2MoeTopKRouter", "Qwen3MoeTopKRouter", "Qwen3NextTopKRouter", "OlmoeTopKRouter")
-_SIGMOIDS = ("Glm4MoeTopkRouter", "DeepseekV3TopkRouter")
+_SIGMOIDS = ("Glm4MoeTopkRouter", "DeepseekV3TopkRouter", "Glm4MoeLiteTopkRouter")
 
 AMONG, OVER, SIGMOID, SIGMOID_NORMED, GIVEN = range(5)
 
@@ -45,17 +45,18 @@ class Routing(NamedTuple):
     kept: int = 1
 
 
-CONVOLUTION, DELTA_RULE, STATE_SPACE = range(3)
+CONVOLUTION, DELTA_RULE, STATE_SPACE, LATENTS = range(4)
 
 
 class Mixer(NamedTuple):
     """What stands in the place of attention, in numbers, which an operator takes as a list.
 
     kind        a CONVOLUTION between two gates; or linear attention after one: by the gated DELTA_RULE, or in a
-                STATE_SPACE (Mamba 2)
-    channels    that are convolved
+                STATE_SPACE (Mamba 2); or attention to LATENTS, which keeps slots as attention does
+    channels    that are convolved; or numbers of a latent
     groups, heads   heads of keys and of values; in a state space groups, and heads
-    key_size, value_size   numbers of a head of either; in a state space of a state, and of a head
+    key_size, value_size   numbers of a head of either, of keys those that are not rotated; in a state space of a
+                state, and of a head
     """
 
     kind: int
@@ -86,7 +87,9 @@ class Parts(NamedTuple):
     unscaled    tokens whose queries are not scaled by their position; 0: all
     opened      attention's output is multiplied with the sigmoid of a gate that comes with each query
     mixer       what stands in the place of attention; None: attention
-    tensors     of a mixer: see `states.mix`
+    tensors     of a mixer: see `states.mix`; of latents the matrix of their keys and values and their norm, and those
+                of queries that come from a latent too, or None
+    inner_eps   of the norms of latents
     between     weights of a norm before the output projection, or None
     """
 
@@ -109,7 +112,12 @@ class Parts(NamedTuple):
     opened: bool = False
     mixer: Mixer | None = None
     tensors: tuple[torch.Tensor | None, ...] = ()
+    inner_eps: float = 0.0
     between: torch.Tensor | None = None
+
+    def has_slots(self) -> bool:
+        """Whether the cache keeps something of each token, not a state."""
+        return self.mixer is None or self.mixer.kind == LATENTS
 
     def can_be_shared(self) -> bool:
         """Whether kernels compute it where ranks share the layer."""
@@ -131,10 +139,12 @@ def describe(module: nn.Module) -> Parts | None:
     last = norms[3] or norms[2]
     eps, offset = (last.eps, 1.0) if hasattr(last, "eps") else (last.variance_epsilon, 0.0)  # Gemma's adds 1
     mixing = _describe_attention if getattr(module, "self_attn", None) is not None else _describe_mixer
+    if hasattr(getattr(module, "self_attn", None), "kv_a_proj_with_mqa"):
+        mixing = _describe_latents
     parts = mixing(module, _weights(norms), eps, offset)
     if parts is None or parts.products[0] is None:
         return None
-    parts = parts._replace(gain=getattr(module, "residual_multiplier", 1.0))
+    parts = parts._replace(gain=getattr(module, "residual_multiplier", getattr(module, "residual_scale", 1.0)))
     if hasattr(getattr(module, "mlp", None), "experts"):
         return _of_mixture(parts, module.mlp)
     wide, down, act = _feed_forward(module)
@@ -163,6 +173,27 @@ def _describe_attention(module: nn.Module, norms: list[torch.Tensor | None], eps
         pairs=type(attention).__name__ in _PAIRS,
         unscaled=angles.get("original_max_position_embeddings", 0) if angles.get("llama_4_scaling_beta") else 0,
         opened=type(attention).__name__ in _GATED_QUERIES,
+    )
+
+
+def _describe_latents(module: nn.Module, norms: list[torch.Tensor | None], eps: float, offset: float) -> Parts:
+    """The parts of attention to latents; the first product is None where it is not fused."""
+    attention, late = module.self_attn, module.self_attn.q_lora_rank is not None
+    after = (attention.q_b_proj.weight, attention.q_a_layernorm.weight) if late else (None, None)
+    sizes = attention.kv_lora_rank, 1, attention.num_heads, attention.qk_nope_head_dim, attention.v_head_dim
+    known = type(attention).__name__ in _PAIRS
+    return Parts(
+        attention,
+        (_joined(attention, "qkv_proj", "q_a_proj" if late else "q_proj"), attention.o_proj),
+        norms,
+        eps,
+        offset,
+        [None, None],
+        rotated=attention.qk_rope_head_dim,
+        pairs=known or bool(getattr(attention.config, "rope_interleave", False)),
+        mixer=Mixer(LATENTS, *sizes),
+        tensors=(attention.kv_b_proj.weight, attention.kv_a_layernorm.weight, *after),
+        inner_eps=attention.kv_a_layernorm.variance_epsilon,
     )
 
 
@@ -226,6 +257,8 @@ def routing_of(router: nn.Module) -> Routing | None:
     name, top = type(router).__name__, router.top_k
     if name in _LOGITS:
         return Routing(top)
+    if name == "DeepseekV2TopkRouter" and router.topk_method == "greedy":
+        return Routing(top, OVER)
     if name in _PROBABILITIES:
         return Routing(top, AMONG if router.norm_topk_prob else OVER)
     if name not in _SIGMOIDS:

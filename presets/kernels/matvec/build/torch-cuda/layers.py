@@ -68,7 +68,7 @@ class GatheredLinear(_Layer):
 class DecoderLayer(_Layer):
     """Replaces a decoder layer with fused projections that `description` knows. For a single token it is five kernels,
     six in mixtures, and seven where what is added is normalized, as in Olmo 3, GLM-4 and Gemma 3 (six where the next
-    product does it).
+    product does it); latent attention has two or three more.
 
     It attends to the filled slots of the custom decode loop's static cache, or updates the states in it.
     """
@@ -159,6 +159,8 @@ def _computed(module, hidden, cache, angles, more):
     the model's own code takes."""
     if angles is not None:
         more["position_embeddings"] = angles
+    if isinstance(angles, torch.Tensor):  # DeepSeek V2's, as complex numbers
+        angles = torch.view_as_real(angles).unbind(-1)
 
     def own():
         out = type(module).forward(module, hidden, past_key_values=cache, **more)

@@ -25,6 +25,7 @@ def tokendyno_rows_norm(
     residual,
     out,
     K,
+    WIDTH,
     eps,
     OFFSET: tl.constexpr,
     CENTRED: tl.constexpr,
@@ -32,8 +33,8 @@ def tokendyno_rows_norm(
     COLUMNS: tl.constexpr,
     EARLY: tl.constexpr,
 ):
-    """out (B, K) = norm(x), by a program for each row; RESIDUAL is added to the norm, which is rounded first as in a
-    model's own code. CENTRED: it is a LayerNorm, with a bias, `shift`."""
+    """out (B, K) = norm(x), by a program for each row, which begins WIDTH numbers behind the last; RESIDUAL is added to
+    the norm, which is rounded first as in a model's own code. CENTRED: it is a LayerNorm, with a bias, `shift`."""
     if EARLY:
         gdc_launch_dependents()
     columns = tl.arange(0, COLUMNS)
@@ -44,7 +45,7 @@ def tokendyno_rows_norm(
         shifted = tl.load(shift + columns, mask=here, other=0.0).to(tl.float32)
     if EARLY:
         gdc_wait()
-    vector = tl.load(x + at, mask=here, other=0.0).to(tl.float32)
+    vector = tl.load(x + tl.program_id(0) * WIDTH + columns, mask=here, other=0.0).to(tl.float32)
     if CENTRED:
         vector = tl.where(here, vector - tl.sum(vector, 0) / K, 0.0)
     vector = vector * tl.rsqrt(tl.sum(vector * vector, 0) / K + eps) * learned  # as `slabs` rounds it
@@ -178,7 +179,8 @@ def norm(
     residual: torch.Tensor | None = None,
     shift: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """residual + norm(x) of (..., K). shift: the bias of a LayerNorm, else it is an RMSNorm."""
+    """residual + norm(x) of (..., K), or of a part of (B, 1, more). shift: the bias of a LayerNorm, else it is an
+    RMSNorm."""
     early, out, columns = can_be_early(), torch.empty_like(x), triton.next_power_of_2(x.shape[-1])
     tokendyno_rows_norm[(x.shape[:-1].numel(),)](
         x,
@@ -187,6 +189,7 @@ def norm(
         x if residual is None else residual,
         out,
         x.shape[-1],
+        x.shape[-1] if x.is_contiguous() else x.stride(0),
         eps,
         OFFSET=offset,
         CENTRED=shift is not None,
