@@ -22,13 +22,15 @@ ALIKE = (
     "qwen3_next",
 )
 """Architectures whose experts have gate above up and no biases, as transformers stores most mixtures."""
+UNGATED = ("nemotron_h",)
+"""Those whose experts have no gate, and the square of ReLU between up and down."""
 _IN_PARTS = ("gemma4", "gemma4_text")
 WHOLE = (*(name for name in ALIKE if name not in _IN_PARTS), "gpt_oss")
 """Architectures with experts of which kernels compute whole layers, router included."""
 
 
 def other_architecture(s: Subject) -> bool:
-    return s.facts.architecture not in ("gpt_oss", *ALIKE)
+    return s.facts.architecture not in ("gpt_oss", *ALIKE, *UNGATED)
 
 
 def packed_otherwise(s: Subject) -> bool:

@@ -14,6 +14,7 @@ class Whole(NamedTuple):
     layer: str = "DecoderLayer"
     rotary: str = "RotaryEmbedding"
     norm: str = ""  # other than as transformers offers it
+    block: str = "DecoderLayer"  # how the class of its decoder layer ends
 
 
 WHOLE = {
@@ -22,6 +23,7 @@ WHOLE = {
     "deepseek_v2": Whole("DeepseekV2", rotary=""),
     "deepseek_v3": Whole("DeepseekV3"),
     "ernie4_5": Whole("Ernie4_5", rotary=""),
+    "falcon_h1": Whole("FalconH1", "DecoderLayerWithTwoMasks"),
     "gemma": Whole("Gemma", norm="OffsetRMSNorm"),
     "gemma2": Whole("Gemma2", "DecoderLayerWithAnglesFirst", norm="OffsetRMSNorm"),
     "gemma3_text": Whole("Gemma3", "DecoderLayerWithAnglesFirst", "TypedRotaryEmbedding", "OffsetRMSNorm"),
@@ -40,6 +42,7 @@ WHOLE = {
     "ministral3": Whole("Ministral3"),
     "mistral": Whole("Mistral"),
     "mixtral": Whole("Mixtral", "DecoderLayerWithAnglesFirst"),
+    "nemotron_h": Whole("NemotronH", "DecoderLayerAlone", rotary="", block="Block"),
     "olmo2": Whole("Olmo2", rotary=""),
     "olmo3": Whole("Olmo3", rotary="FloatRotaryEmbedding"),
     "olmoe": Whole("Olmoe"),
@@ -59,11 +62,10 @@ WHOLE = {
 PUBLISHED = {"qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text"}
 """Model types of configs whose text model is one of these."""
 WHOLE |= {name: WHOLE[text] for name, text in PUBLISHED.items()}
-_OFFERED = ("DecoderLayer", "RotaryEmbedding", "RMSNorm")
 LAYERS = {
     f"{whole.prefix}{kind}": layer
     for whole in WHOLE.values()
-    for kind, layer in zip(_OFFERED, whole[1:], strict=True)
+    for kind, layer in zip((whole.block, "RotaryEmbedding", "RMSNorm"), whole[1:4], strict=True)
     if layer
 }
 """Classes that a kernel may replace, and the layer name each is offered under."""

@@ -24,9 +24,9 @@ from tools.bench.gpu.bench_cli import bench
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
-KINDS = ["mxfp4", "bfloat16", "float16", "float32", "joined", "gelu"]
-"""joined: bfloat16, gate above up, SiLU and no biases, as in most mixtures; gelu: with Gemma 4's activation; the others
-are those of gpt-oss."""
+KINDS = ["mxfp4", "bfloat16", "float16", "float32", "joined", "gelu", "squared"]
+"""joined: bfloat16, gate above up, SiLU and no biases, as in most mixtures; gelu: with Gemma 4's activation; squared:
+without a gate, as in Nemotron-H; the others are those of gpt-oss."""
 SHAPES = [(32, 4, 2880, 2880), (8, 2, 192, 96), (5, 3, 96, 160), (128, 4, 288, 2880), (128, 8, 2048, 768)]
 """Experts, how many a token takes, hidden and inner width: gpt-oss-20b, pocket, odd ones, and Qwen3-30B-A3B."""
 ROUTERS: list[tuple[str, dict[str, Any]]] = [
@@ -46,13 +46,18 @@ class Mixture:
         from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 
         torch.manual_seed(experts)
-        self.top, self.joined = top, kind in ("joined", "gelu")
-        self.gate = (float("inf"), 1.0, 0.0, 1.0, 0.0) if self.joined else (7.0, 1.702, 1.0, 1.0, 0.0)
+        self.top, self.joined = top, kind in ("joined", "gelu", "squared")
+        self.gate: tuple[float, ...] = (
+            (float("inf"), 1.0, 0.0, 1.0, 0.0) if self.joined else (7.0, 1.702, 1.0, 1.0, 0.0)
+        )
+        self.squared = kind == "squared"
+        if self.squared:
+            self.gate = (*self.gate, 1.0)
         if kind == "gelu":
             self.gate = (float("inf"), math.sqrt(8 / math.pi), 0.0, 1.0, 0.044715)
         self.dtype = torch.bfloat16 if self.joined or kind == "mxfp4" else getattr(torch, kind)
         self.parts, self.exact = [], []
-        for lines, columns in ((2 * inner, hidden), (hidden, inner)):
+        for lines, columns in ((inner if self.squared else 2 * inner, hidden), (hidden, inner)):
             bias = torch.randn(experts, lines, device="cuda", dtype=self.dtype) / 5
             if kind == "mxfp4":
                 shape = experts, lines, columns // 32
@@ -72,14 +77,17 @@ class Mixture:
         import torch
 
         found = torch.zeros_like(x)
-        limit, alpha, one, _, cubic = self.gate
+        limit, alpha, one, _, cubic = self.gate[:5]
         (up, up_bias), (down, down_bias) = self.exact
         for row in range(len(x)):
             for expert, share in zip(chosen[row].tolist(), shares[row], strict=True):
                 both = x[row] @ up[expert].double() + up_bias[expert].double()
-                gate, more = both.chunk(2) if self.joined else (both[::2], both[1::2])
-                gate = gate.clamp(max=limit)
-                middle = (more.clamp(-limit, limit) + one) * gate * torch.sigmoid(alpha * (gate + cubic * gate**3))
+                if self.squared:
+                    middle = torch.relu(both).square()
+                else:
+                    gate, more = both.chunk(2) if self.joined else (both[::2], both[1::2])
+                    gate = gate.clamp(max=limit)
+                    middle = (more.clamp(-limit, limit) + one) * gate * torch.sigmoid(alpha * (gate + cubic * gate**3))
                 found[row] += share * (middle @ down[expert].double() + down_bias[expert].double())
         return found
 
@@ -224,7 +232,8 @@ def test_a_router_and_its_experts_are_those_of_transformers(
     torch.manual_seed(1)
     model = AutoModel.from_config(AutoConfig.for_model(architecture, **sizes)).cuda()
     model.set_experts_implementation("batched_mm")
-    mixture, norm, hidden = model.layers[-1].mlp, torch.rand(64, device="cuda") + 0.5, torch.randn(7, 64, device="cuda")
+    mixture = [one for one in model.modules() if hasattr(one, "experts") and hasattr(one, "gate")][-1]
+    norm, hidden = torch.rand(64, device="cuda") + 0.5, torch.randn(7, 64, device="cuda")
     router = mixture.gate
     with torch.no_grad():
         for one in (*mixture.parameters(), *mixture.buffers()):
@@ -260,7 +269,7 @@ def test_captured_text_with_them_is_that_of_generate_without(whole: bool, archit
     from tests.support.decode_loop import greedy
 
     plain, model = build(architecture), with_triton(build(architecture), whole)
-    assert any(name.endswith("DecoderLayer") for name in replaced(model)) is whole
+    assert any(name.endswith(("DecoderLayer", "Block")) for name in replaced(model)) is whole
     made = Maker(model, 60)
     for asked in (prompt(5), prompt(WINDOW), prompt(20), prompt(6, 3), prompt(20, 3, padded=4)):
         one = made if asked.batch_size == 1 else Maker(model, 60)

@@ -38,6 +38,15 @@ def with_kernels(model: Any) -> Any:
     return model
 
 
+def act(kernels: Any, activation: int, x: Any) -> Any:
+    """What a kernel applies for this number."""
+    from torch.nn.functional import gelu, relu, silu
+
+    if activation == kernels.description.GELU:
+        return gelu(x, approximate="tanh")
+    return relu(x).square() if activation == kernels.description.RELU2 else silu(x)
+
+
 def whole_layers(model: Any) -> list[Any]:
     """Decoder layers that a kernel replaces."""
     kinds = ("DecoderLayer", "Block")
@@ -86,10 +95,10 @@ def test_a_product_after_a_layer_norm_is_that_of_double_precision(
     w, bias, residual = random(rows, columns) * 0.05, random(rows), random(3, 1, rows)
     normed = torch.nn.functional.layer_norm(x.double(), (columns,), norm.double(), shift.double(), 1e-5)
     assert torch.allclose(kernels.rows.norm(x, norm, 1e-5, shift=shift).double(), normed, rtol=limit, atol=limit)
-    for acted, gelu in ((False, False), (True, False), (True, True)):
+    for acted, activation in ((False, 0), *((True, number) for number in range(3))):
         expected = normed @ w.double().T + bias.double()
         if acted:
-            expected = torch.nn.functional.gelu(expected, approximate="tanh") if gelu else expected * expected.sigmoid()
+            expected = act(kernels, activation, expected)
         expected += residual.double()
         for how in (None, *kernels.settings.WAYS.values()):
             out = torch.full((rows,), float("nan"), device="cuda", dtype=kind)
@@ -103,12 +112,12 @@ def test_a_product_after_a_layer_norm_is_that_of_double_precision(
                 bias=bias,
                 residual=residual[0],
                 acted=acted,
-                gelu=gelu,
+                activation=activation,
                 tuned=how,
             )
             error = float((out.double() - expected[0, 0]).norm() / expected[0, 0].norm())
-            assert error < limit, (how, acted, gelu, error)
-        out = kernels.rows.product(normed.to(kind), w, bias=bias, residual=residual, gelu=gelu, acted=acted)
+            assert error < limit, (how, acted, activation, error)
+        out = kernels.rows.product(normed.to(kind), w, bias=bias, residual=residual, activation=activation, acted=acted)
         assert float((out.double() - expected).norm() / expected.norm()) < limit
 
 
@@ -126,7 +135,7 @@ def test_a_product_adds_up_its_vector_as_a_kernel_of_its_own_does(kernels: Any, 
     sums = torch.full_like(old, float("nan"))
     out, both = (torch.full((6912,), float("nan"), device="cuda", dtype=kind) for _ in range(2))
     middle = kernels.rows.norm(part, norm, 1e-6, 1.0, old)
-    more = {"norm": after, "eps": 1e-6, "gated": True, "gelu": True, "offset": 1.0}
+    more = {"norm": after, "eps": 1e-6, "gated": True, "activation": kernels.description.GELU, "offset": 1.0}
     kernels.products.product(middle, w, out, **more)
     for _ in range(3):
         kernels.products.product(part, w, both, added=(norm, old, sums), **more)
@@ -283,15 +292,15 @@ def test_products_of_several_rows_are_those_of_double_precision(
     if packed:
         w, scale = torch.randint(-100, 100, w.shape, device="cuda").to(getattr(torch, packed)), random(2 * rows) / 1e3
         whole = w.double() * scale.double()[:, None]
-    for gated, gelu in ((False, False), (True, False), (True, True)):
+    for gated, activation in ((False, 0), (True, 0), (True, 1)):
         used = 2 * rows if gated else rows
         expected = x.double() @ whole[:used].T + bias[:used].double()
         if gated:
             first, second = expected.chunk(2, -1)
-            act = torch.nn.functional.gelu(first, approximate="tanh") if gelu else torch.nn.functional.silu(first)
-            expected = act * second
+            expected = act(kernels, activation, first) * second
         residual, of_used = random(count, rows), None if scale is None else scale[:used]
-        fused = kernels.parts.Fused(scale=of_used, bias=bias[:used], residual=residual, gated=gated, gelu=gelu)
+        more = {"residual": residual, "gated": gated, "activation": activation}
+        fused = kernels.parts.Fused(scale=of_used, bias=bias[:used], **more)
         expected += residual.double()
         for way, how in kernels.settings.TILES.items():
             try:
@@ -299,7 +308,7 @@ def test_products_of_several_rows_are_those_of_double_precision(
             except OutOfResources:
                 continue  # a multiprocessor holds less: `settings.measured` leaves such a way out too
             error = float((out.double() - expected).norm() / expected.norm())
-            assert error < limit, (way, gated, gelu, error)
+            assert error < limit, (way, gated, activation, error)
 
 
 @pytest.mark.parametrize("texts", [1, 3])

@@ -10,7 +10,7 @@ from torch.profiler import profile
 from transformers import DynamicCache, StaticCache
 
 from tests.gpu.test_own import prompt
-from tests.support.decode_loop import Told, greedy
+from tests.support.decode_loop import NEW, Told, greedy
 from tests.support.ledger import unsound
 from tests.support.tiny_models import CONFIGS, WINDOW, build
 from tokendyno.backend.arms.parse import parse_arm
@@ -103,7 +103,7 @@ def test_captured_prompts_give_the_text_of_generate(architecture: str, attention
             asked = prompt(tokens, batch, padded if batch > 1 else 0)
             with torch.inference_mode():
                 cache.reset()
-                made = loop.generate(asked.ids, asked.mask, cache, 24, Told(), ignore_eos=True)
+                made = loop.generate(asked.ids, asked.mask, cache, NEW, Told(), ignore_eos=True)
             assert torch.equal(made, greedy(model, asked)), (batch, tokens, padded)
             assert cached_tokens(cache) - int(cache.step) == tokens
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.gpu.test_own import Maker, prompt
-from tests.support.decode_loop import Told, greedy
+from tests.support.decode_loop import NEW, Told, greedy
 from tests.support.ledger import unsound
 from tests.support.tiny_models import LATENTS, MORE_STATES, STATES, WINDOW, build
 from tokendyno.backend.arms.bundles import bundle, grant
@@ -61,7 +61,7 @@ def test_captured_prompts_give_the_text_of_generate(architecture: str) -> None:
             asked = prompt(tokens, batch, padded if batch > 1 else 0)
             with torch.inference_mode():
                 cache.reset()
-                made = loop.generate(asked.ids, asked.mask, cache, 24, Told(), ignore_eos=True)
+                made = loop.generate(asked.ids, asked.mask, cache, NEW, Told(), ignore_eos=True)
             assert torch.equal(made, greedy(model, asked)), (batch, tokens, padded)
 
 

@@ -14,7 +14,7 @@ from tokendyno.backend.worker.patch.projections import fuse
 
 ARCHITECTURES = [*CONFIGS, *OTHERS]
 EVERY = [*ARCHITECTURES, *STATES, *LATENTS, *(pytest.param(name, marks=pytest.mark.full) for name in MORE_STATES)]
-HYBRIDS = ("bamba", "lfm2", "qwen3_5_text", "qwen3_next")
+HYBRIDS = ("bamba", "falcon_h1", "lfm2", "nemotron_h", "qwen3_5_text", "qwen3_next")
 
 
 @functools.cache

@@ -40,7 +40,7 @@ def contents(cache: StaticSlotCache) -> list[Any]:
 
 
 @pytest.mark.parametrize("attention", [None, "eager"])
-@pytest.mark.parametrize("architecture", ["olmo3", "lfm2", "qwen3_5_text", "falcon_h1", "zaya"])
+@pytest.mark.parametrize("architecture", ["olmo3", "lfm2", "qwen3_5_text", "falcon_h1", "nemotron_h", "zaya"])
 def test_undone_steps_leave_no_trace(architecture: str, attention: str | None) -> None:
     """In a ring that has turned, one that turns in the undone steps, and one with padding in it."""
     model = tiny(architecture, attention)

@@ -63,6 +63,12 @@ MODELS: dict[str, dict[str, Any]] = {
         "num_local_experts": 0, "shared_intermediate_size": 96, "residual_multiplier": 0.4, "attention_multiplier": 0.2,
     },
     "bamba": SHAPE | _SPACE | {"attn_layer_indices": [1, 3]},
+    "falcon_h1": SHAPE | _SPACE | {
+        "mamba_d_ssm": 128, "mamba_d_head": 16, "attention_in_multiplier": 0.8, "attention_out_multiplier": 0.7,
+        "key_multiplier": 0.4, "ssm_in_multiplier": 1.25, "ssm_out_multiplier": 0.3, "mlp_multipliers": [0.9, 0.6],
+        "ssm_multipliers": [0.4, 0.3, 0.6, 0.5, 0.7], "mlp_bias": True, "attention_bias": True,
+        "projectors_bias": True, "mamba_proj_bias": True,
+    },
     "youtu": SHAPE | _LATENT | {"q_lora_rank": None, "rope_interleave": False},
     "minicpm3": SHAPE | _LATENT | {"v_head_dim": 48, "rms_norm_eps": 1e-3},
     "gpt_oss": SHAPE | {
@@ -83,6 +89,11 @@ MIXTURES: dict[str, dict[str, Any]] = {
     },
     "olmoe": _ROUTED | {"num_experts": 12, "num_attention_heads": 4},
     "mixtral": SHAPE | {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": WINDOW},
+    "nemotron_h": _ROUTED | {
+        "layer_types": ["linear_attention", "moe", "full_attention", "mlp"], "mamba_num_heads": 8,
+        "mamba_head_dim": 16, "n_groups": 2, "ssm_state_size": 32, "n_routed_experts": 8, "routed_scaling_factor": 2.5,
+        "moe_shared_expert_intermediate_size": 48,
+    },
     "glm4_moe": _ROUTED | PARTIAL | {
         "n_routed_experts": 16, "n_group": 4, "topk_group": 2, "routed_scaling_factor": 2.5, "use_qk_norm": True,
         "attention_bias": True,

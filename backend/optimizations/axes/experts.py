@@ -64,8 +64,8 @@ _TRITON_RULES = (
     _ALWAYS[2],
     _refused(
         routed.other_architecture,
-        "These kernels are for the experts of gpt-oss and of the mixtures that are stored as Qwen3-MoE's are, and were "
-        "not tried with this architecture.",
+        "These kernels are for the experts of gpt-oss, of Nemotron-H and of the mixtures that are stored as "
+        "Qwen3-MoE's are, and were not tried with this architecture.",
     ),
     _refused(routed.packed_otherwise, "These kernels read dense experts, and those of gpt-oss in MXFP4."),
     _refused(routed.no_gpu, "These kernels are in Triton, and run on NVIDIA GPUs only."),

@@ -39,8 +39,9 @@ NO_NORMS = frozenset(
 )
 """Architectures without an RMSNorm that a kernel can replace: the first have one that transformers does not offer to
 any (Gemma's adds 1 to its weight), the others LayerNorm."""
-_DENSE_GATES = ("qwen2_moe", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next")
-"""Architectures whose shared expert has a gate that kernels read as dense."""
+_DENSE = ("falcon_h1", "qwen2_moe", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next")
+"""Architectures with multipliers that become part of dense rows, or with a gate of a shared expert that kernels read as
+dense."""
 ROWS = "DecoderLayerOfGPT2"
 """The layer of a folder that replaces those of GPT-2 as a whole, once their matrices are stored by rows."""
 
@@ -56,7 +57,7 @@ def _fused_whole(s: Subject) -> bool:
         "DecoderLayer" in s.machine.kernel_layers
         and s.facts.architecture in WHOLE
         and (s.facts.architecture not in routed.WHOLE or experts)
-        and (s.choices["quantization"] == "none" or not (s.facts.architecture in _DENSE_GATES or _has_latents(s)))
+        and (s.choices["quantization"] == "none" or not (s.facts.architecture in _DENSE or _has_latents(s)))
         and uses_own_loop(s)
         and (s.choices["projections"] == "fused" or _comes_joined(s))
     )

@@ -23,6 +23,10 @@ groups, mixtures and GLM-4 the first, BERT the third, LFM2 the fourth, linear at
 next two, latent attention (DeepSeek) one of the last."""
 LAST_FIRST = ("FalconH1MLP",)
 """Classes whose code applies the last matrix of a group before the first."""
+WITH_MULTIPLIERS = ("FalconH1DecoderLayer",)
+"""Layers whose multipliers are multiplied into their matrices where these are fused."""
+FOLDED = "tokendyno_folded"
+"""Attribute of such a layer when that is done."""
 
 _KNOWN = ("bert", *WHOLE)
 _WHOLE = ("gpt2", "phi3", "gpt_neox", "bloom")  # q, k and v are one matrix; a gate there is none, or one with up
@@ -94,6 +98,11 @@ class Projections(Optimization):
                     "In this model a block of bitsandbytes' 4-bit weights with one scale, or of scales that share one, "
                     "has numbers of two rows or of two matrices, which cannot be concatenated then.",
                     "backend/worker/patch/quantized.py, joinable_4bit",
+                ),
+                note(
+                    lambda s: s.facts.architecture == "falcon_h1" and s.choices["quantization"] == "none",
+                    "The multipliers of Falcon-H1 become part of its matrices, which rounds these once more.",
+                    _SOURCE,
                 ),
                 note(
                     lambda s: s.facts.architecture not in (*_KNOWN, *_WHOLE) and s.facts.shared_inputs != 0,

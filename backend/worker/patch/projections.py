@@ -4,31 +4,38 @@ The rows of the weights are concatenated, so each result is a slice of one produ
 still calls q, then k, then v. The first call computes all of them and keeps the other slices for the calls that follow.
 """
 
+import math
 from typing import Any
 
 import torch
 from torch import nn
 
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.optimizations.axes.projections import GROUPS, LAST_FIRST, text_modules
+from tokendyno.backend.optimizations.axes.projections import (
+    FOLDED,
+    GROUPS,
+    LAST_FIRST,
+    WITH_MULTIPLIERS,
+    text_modules,
+)
 from tokendyno.backend.optimizations.whole_layers import LAYERS
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.quantized import Joined4bit, joinable_4bit, lay_together
 
 
 class Fused(nn.Module):  # type: ignore[misc]
-    """The linear layers of a group as one, `whole`. Returns the output of the first; those of the others wait in
-    `later`."""
+    """The linear layers of a group as one, `whole`. Returns the output of the one that the model's code applies first;
+    those of the others wait in `later`."""
 
-    def __init__(self, parts: list[Any]) -> None:
+    def __init__(self, parts: list[Any], last_first: bool = False) -> None:
         super().__init__()
-        self.sizes = [part.out_features for part in parts]
+        self.sizes, self.step = [part.out_features for part in parts], -1 if last_first else 1
         self.whole = Joined4bit(parts) if joinable_4bit(parts) else _whole(parts)
         self.later: list[Any] = []
 
     def forward(self, x: Any) -> Any:
-        """(..., in_features) -> (..., the first size)."""
-        first, *rest = self.whole(x).split(self.sizes, -1)
+        """(..., in_features) -> (..., the size of the first)."""
+        first, *rest = self.whole(x).split(self.sizes, -1)[:: self.step]
         self.later[:] = [(x, out) for out in reversed(rest)]
         return first
 
@@ -56,7 +63,6 @@ def fuse(model: Any) -> int:
     count = 0
     for name, module in text_modules(model):
         for group in GROUPS:
-            group = group[::-1] if type(module).__name__ in LAST_FIRST else group
             parts: list[Any] = [getattr(module, part, None) for part in group]
             if not all(isinstance(part, nn.Linear) for part in parts):  # other things may have these names
                 continue
@@ -65,20 +71,52 @@ def fuse(model: Any) -> int:
                     f"{name}.{group[0]} is quantized in a way that cannot be fused. Use projections=separate or "
                     "quantization=none."
                 )
-            fused = Fused(parts)
+            last_first = type(module).__name__ in LAST_FIRST
+            fused, called = Fused(parts, last_first), group[::-1] if last_first else group
             if hasattr(module, "fix_query_key_value_ordering") and type(fused.whole.weight) is nn.Parameter:
                 _sort_rows(module, fused)
-            setattr(module, group[0], fused)
-            for projection in group[1:]:
+            setattr(module, called[0], fused)
+            for projection in called[1:]:
                 setattr(module, projection, Slice(fused.later))
             for part in parts:  # quantized layers are in reference cycles: only a garbage collection would free weights
                 part._parameters.clear()
             count += 1
     for module in model.modules() if count else ():
+        if type(module).__name__ in WITH_MULTIPLIERS:
+            _fold(module)
         if isinstance(module, Joined4bit) or joinable_4bit([module]):
             lay_together(module.weight.quant_state)
     offer_layers(model)
     return count
+
+
+def _fold(layer: Any) -> None:
+    """Multiply the multipliers of a layer of Falcon-H1 into the rows of its matrices, where these are dense, so that
+    its own code and kernels have nothing left to multiply."""
+    attention, mamba, mlp = layer.self_attn, layer.mamba, layer.feed_forward
+    qkv, wide = attention.q_proj.whole, mlp.up_proj.whole
+    keys, gates = torch.ones(qkv.out_features), torch.ones(wide.out_features)
+    keys.split(attention.q_proj.sizes)[1].fill_(attention.key_multiplier)
+    gates[: mlp.up_proj.sizes[0]] = mlp.gate_multiplier
+    products = (  # each with what its input and the rows of its result are multiplied with
+        (qkv, layer.attention_in_multiplier, keys),
+        (attention.o_proj, 1.0, torch.tensor([layer.attn_out_multiplier])),
+        (mamba.in_proj, mamba.ssm_in_multiplier, mamba.mup_vector.flatten().float()),
+        (mamba.out_proj, 1.0, torch.tensor([layer.ssm_out_multiplier])),
+        (wide, 1.0, gates),
+        (mlp.down_proj, 1.0, torch.tensor([mlp.down_multiplier])),
+    )
+    if any(type(product.weight) is not nn.Parameter for product, _, _ in products):
+        return
+    for product, before, rows in products:
+        rows = rows.to(product.weight.device)
+        product.weight.data.mul_((before * rows)[:, None])
+        if product.bias is not None:
+            product.bias.data.mul_(rows)
+    layer.attention_in_multiplier = layer.attn_out_multiplier = layer.ssm_out_multiplier = 1.0
+    attention.key_multiplier = mamba.ssm_in_multiplier = mlp.gate_multiplier = mlp.down_multiplier = 1.0
+    mamba.mup_vector.fill_(1.0)
+    setattr(layer, FOLDED, True)
 
 
 def _sort_rows(module: Any, fused: Fused) -> None:
@@ -147,6 +185,10 @@ def _joined(weights: list[Any]) -> Any:
     return nn.Parameter(type(first)(rows, scales, first.block_size, *args), requires_grad=False)
 
 
+LARGEST_STATE = 1 << 14
+"""Numbers of a head's state that a kernel holds: the same as _MOST_NUMBERS in states.py of the package matvec."""
+
+
 def offer_layers(model: Any) -> None:
     """Register the model's layers with the package `kernels`, under the names by which kernels may replace them."""
     classes = {type(module) for module in model.modules() if type(module).__name__ in LAYERS}
@@ -165,7 +207,15 @@ def _computes_whole(module: Any) -> bool:
     kernels too."""
     if getattr(module, "block_sparse_moe", None) is not None:  # Granite's experts, beside a shared MLP
         return False
-    attention, experts = getattr(module, "self_attn", None), getattr(getattr(module, "mlp", None), "experts", None)
+    if type(module).__name__ in WITH_MULTIPLIERS and not hasattr(module, FOLDED):
+        return False
+    mixer = getattr(module, "mixer", None)  # of Nemotron-H
+    space = getattr(module, "mamba", None) or mixer
+    sizes = getattr(space, "ssm_state_size", 1), getattr(space, "head_dim", 1)
+    if hasattr(space, "ssm_state_size") and (any(n & (n - 1) for n in sizes) or math.prod(sizes) > LARGEST_STATE):
+        return False
+    attention = mixer if hasattr(mixer, "q_proj") else getattr(module, "self_attn", None)
+    experts = getattr(getattr(module, "mlp", mixer), "experts", None)
     first = getattr(attention, "q_proj", None) or getattr(attention, "q_a_proj", None)
     joined = attention is None or hasattr(attention, "qkv_proj") or type(first) is Fused
     return joined and (experts is None or experts.config._experts_implementation == TRITON)

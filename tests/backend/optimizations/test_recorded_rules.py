@@ -55,6 +55,7 @@ ARCHITECTURES = (
     "prophetnet",
     "zamba2",
     "deepseek_v3",
+    "falcon_h1",
     "a_new_one",
 )
 CHECKPOINTS = (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from transformers import AutoConfig
-from transformers.activations import GELUTanh, SiLUActivation
+from transformers.activations import GELUTanh, ReLUSquaredActivation, SiLUActivation
 from transformers.integrations import moe
 
 from tests.support.machines import CPU, H200, facts
@@ -168,6 +168,21 @@ def test_what_our_kernels_take_for_alike_is_stored_and_computed_alike(architectu
     assert made.is_concatenated and made.has_gate
     assert not (made.is_transposed or made.has_bias or made.has_post_expert_norm)
     assert made.down_proj.shape[1:] == (made.gate_up_proj.shape[2], made.gate_up_proj.shape[1] // 2)
+
+
+@pytest.mark.parametrize("architecture", routed.UNGATED)
+def test_what_our_kernels_take_for_ungated_is_stored_and_computed_so(architecture: str) -> None:
+    """Up alone, rows of outputs, the square of ReLU, no biases, nothing after an expert, in transformers' own."""
+    names = vars(importlib.import_module(f"transformers.models.{architecture}.modeling_{architecture}"))
+    (kind,) = (known for name, known in names.items() if name.endswith("Experts") and hasattr(known, "_apply_gate"))
+    with torch.device("meta"):
+        made = kind(AutoConfig.for_model(architecture))
+    assert isinstance(made.act_fn, ReLUSquaredActivation) and not hasattr(made, "gate_up_proj")
+    assert made.is_concatenated and not (made.has_gate or made.is_transposed or made.has_bias)
+    assert not made.has_post_expert_norm
+    assert made.down_proj.shape[1:] == made.up_proj.shape[1:][::-1]
+    nano = facts("random:Nemotron-3-Nano-30B-A3B")
+    assert "blocked" not in said("triton", nano, H200) and "blocked" in said("triton", nano, CPU)
 
 
 def test_packed_experts_compute_by_themselves() -> None:

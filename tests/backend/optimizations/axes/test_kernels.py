@@ -69,6 +69,9 @@ def test_whole_layers_run_where_kernels_compute_the_experts_too(model: str, expe
         ),
         ("gemma3n_text", {"projections": "fused"}, set()),
         ("bamba", {"projections": "fused"}, {"DecoderLayerInPair", "RotaryEmbedding", "RMSNorm"}),
+        ("falcon_h1", {"projections": "fused"}, {"DecoderLayerWithTwoMasks", "RotaryEmbedding", "RMSNorm"}),
+        ("falcon_h1", {"projections": "fused", "quantization": "torchao-int8"}, {"RotaryEmbedding", "RMSNorm"}),
+        ("nemotron_h", {"projections": "fused"}, {"DecoderLayerAlone", "RMSNorm"}),
         ("qwen3_next", {"projections": "fused"}, {"OffsetRMSNorm", "RotaryEmbedding"}),  # experts by other code
         (
             "qwen3_next",
@@ -91,6 +94,8 @@ def test_layers_are_named_where_the_worker_offers_them(
         "DecoderLayer",
         "DecoderLayerWithAnglesFirst",
         "DecoderLayerInPair",
+        "DecoderLayerWithTwoMasks",
+        "DecoderLayerAlone",
         "RMSNorm",
         "OffsetRMSNorm",
         "RotaryEmbedding",

@@ -10,6 +10,7 @@ from torch import nn
 
 from tests.support.tiny_models import CONFIGS, build
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.optimizations.axes.projections import FOLDED
 from tokendyno.backend.worker.patch.projections import Fused, Slice, fuse, joinable
 
 GROUPS = {"llama": 8, "qwen3": 8, "mistral": 8, "olmo3": 8, "gemma3_text": 8, "gpt_oss": 4, "gpt2": 0}
@@ -55,6 +56,45 @@ def test_biases_are_joined_too() -> None:
     expected = model(ids).logits
     assert fuse(model) == 8
     assert torch.allclose(model(ids).logits, expected, atol=1e-5)
+
+
+def multipliers(layer: Any) -> set[float]:
+    attention, mamba, mlp = layer.self_attn, layer.mamba, layer.feed_forward
+    first = layer.attention_in_multiplier, layer.attn_out_multiplier, layer.ssm_out_multiplier, mamba.ssm_in_multiplier
+    more = attention.key_multiplier, mlp.gate_multiplier, mlp.down_multiplier, *mamba.mup_vector.flatten().tolist()
+    return {*first, *more}
+
+
+def test_multipliers_of_dense_rows_become_part_of_them() -> None:
+    """That the text stays the same: tests/numerics. Of 8-bit rows they stay where they are."""
+    from torchao.quantization import Int8WeightOnlyConfig, quantize_
+
+    dense, packed = build("falcon_h1"), build("falcon_h1")
+    quantize_(packed, Int8WeightOnlyConfig(set_inductor_config=False))
+    ids = torch.tensor([[3, 4, 5]])
+    for model, stay in ((dense, False), (packed, True)):
+        before, expected = [multipliers(layer) for layer in model.model.layers], model(ids).logits
+        assert fuse(model) == 8 and all(len(numbers) > 5 for numbers in before)
+        after = [multipliers(layer) for layer in model.model.layers]
+        assert after == (before if stay else [{1.0}] * 4)
+        assert all(hasattr(layer, FOLDED) is not stay for layer in model.model.layers)
+        torch.testing.assert_close(model(ids).logits, expected, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("state", "heads", "whole"), [(16, 8, True), (24, 8, False), (16, 5, False), (256, 2, True), (512, 2, False)]
+)
+def test_layers_are_offered_where_kernels_hold_the_state_of_a_head(state: int, heads: int, whole: bool) -> None:
+    """A head has 16 numbers where there are 8, 64 where there are 2, and 25 where there are 5."""
+    from transformers import NemotronHConfig, NemotronHForCausalLM
+
+    sizes = {"hidden_size": 32, "vocab_size": 97, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
+    sizes |= {"intermediate_size": 48, "mamba_num_heads": heads, "mamba_head_dim": 128 // heads, "n_groups": 1}
+    kinds = ["linear_attention", "full_attention", "mlp"]
+    model = NemotronHForCausalLM(NemotronHConfig(**sizes, ssm_state_size=state, layer_types=kinds))
+    assert fuse(model) == 1
+    offered = [type(layer).kernel_condition(layer) for layer in model.model.layers]
+    assert offered == [whole, True, True]
 
 
 def test_an_encoder_is_fused_as_well() -> None:

@@ -30,7 +30,7 @@ class OneText:
     and computes, memory is idle, so the product after it prefetches the MLP's matrices into L2.
 
     weights, scales, biases   of the matrices, as of `decoder_layer`
-    norms, shifts, eps, offset, gain   as of `description.Parts`; the fifth norm is that before the output projection
+    norms, shifts, eps, offset, gain   as of `description.Parts`; the fifth norm is `between` there
     """
 
     def __init__(
@@ -61,7 +61,10 @@ class OneText:
     def added(self, x: torch.Tensor, number: int, residual: torch.Tensor, after: int, **more: object) -> torch.Tensor:
         """residual + gain * (matrix @ x), or, where there is a norm `after`, residual + norm(matrix @ x)."""
         if number == 1 and len(self.norms) > 4 and self.norms[4] is not None:
-            more["norm"] = 4
+            if self.norms[4].ndim > 1:
+                x = rows.norm(x.unflatten(-1, self.norms[4].shape), self.norms[4], self.eps).flatten(-2)
+            else:
+                more["norm"] = 4
         if self.norms[after] is None:
             return self.product(x, number, residual=residual, gain=self.gain, **more)
         return self.normed(self.product(x, number, **more), after, residual)
@@ -71,9 +74,9 @@ class OneText:
         weight = self.norms[number]
         return rows.norm(x, weight, self.eps, self.offset, residual, self.shifts[number])
 
-    def feed_forward(self, mixed: torch.Tensor, hidden: torch.Tensor, gated: bool, gelu: bool) -> torch.Tensor:
+    def feed_forward(self, mixed: torch.Tensor, hidden: torch.Tensor, gated: bool, activation: int) -> torch.Tensor:
         """What attention mixed -> the layer's output: output projection; gate and up, or up alone; down."""
-        ask, more = to_prefetch(self.weights[2:4]), {"gated": gated, "acted": not gated, "gelu": gelu}
+        ask, more = to_prefetch(self.weights[2:4]), {"gated": gated, "acted": not gated, "activation": activation}
         if SUMMED and self.norms[1] is not None and products.sums(self.weights[2], self.scales[2], gated):
             vector, middle = self.product(mixed, 1, ask=ask), torch.empty_like(hidden)
             more["added"] = self.norms[1], hidden, middle  # the next kernel computes the norm and the sum too
@@ -82,23 +85,18 @@ class OneText:
         return self.added(self.product(vector, 2, norm=2, **more), 3, middle, 3)
 
     def mixture(
-        self,
-        mixed: torch.Tensor,
-        hidden: torch.Tensor,
-        routing: Routing,
-        gate: experts.Gate,
-        beside: torch.Tensor | None,
+        self, middle: torch.Tensor, routing: Routing, gate: experts.Gate, beside: torch.Tensor | None, first: int, act
     ) -> torch.Tensor:
-        """The same for a mixture of experts: output projection; the shared expert; router; gate and up; down."""
+        """middle, to which attention is added -> the output of a mixture: the shared expert, whose matrices are numbers
+        `first` and the next; router; gate and up; down."""
         up, down = self.expert_parts()
-        middle, shared = self.added(mixed, 1, hidden, 1), None
-        residual, extra = middle, self.gate_of_shared()
-        if len(self.weights) > 5:
-            wide = self.product(middle, 2, norm=2, gated=True)
+        residual, extra, shared = middle, self.gate_of_shared(), None
+        if len(self.weights) > first + 3:
+            wide = self.product(middle, first, norm=2, **act)
             if extra is None:
-                residual = self.product(wide, 3, residual=middle)
+                residual = self.product(wide, first + 1, residual=middle)
             else:
-                shared = self.product(wide, 3).view(-1)
+                shared = self.product(wide, first + 1).view(-1)
         logits, *vector = experts.router(
             middle.view(-1),
             self.norms[2],
@@ -110,7 +108,7 @@ class OneText:
             self.offset,
         )
         vector = experts.up(*vector, logits, up, routing, gate, beside)
-        out = torch.empty_like(hidden)
+        out = torch.empty_like(middle)
         experts.down(*vector, logits, down, routing, gate, residual.view(-1), out.view(-1), beside, shared=shared)
         return out
 
@@ -133,25 +131,25 @@ class SeveralTexts(OneText):
             x = self.normed(x, norm)
         return rows.product(x, self.weights[number], bias=self.biases[number], scale=self.scales[number], **more)
 
-    def feed_forward(self, mixed, hidden, gated, gelu):
+    def feed_forward(self, mixed, hidden, gated, activation):
         middle = self.added(mixed, 1, hidden, 1)
-        wide = self.product(middle, 2, norm=2, gated=gated, gelu=gelu, acted=not gated)
+        wide = self.product(middle, 2, norm=2, gated=gated, activation=activation, acted=not gated)
         return self.added(wide, 3, middle, 3)
 
-    def mixture(self, mixed, hidden, routing, gate, beside):
-        middle, extra, shared = self.added(mixed, 1, hidden, 1), self.gate_of_shared(), None
+    def mixture(self, middle, routing, gate, beside, first, act):
+        extra, shared, shape = self.gate_of_shared(), None, middle.shape
         router, flat = self.weights[-3], middle.view(len(middle), -1)
         logits, vectors, _ = experts.router(
             flat, self.norms[2], self.eps, router, self.biases[-3], 1, extra, self.offset
         )
         ids, shares = route(logits, len(router), routing, gate.factor, beside)
-        if len(self.weights) > 5:
-            wide = self.product(vectors.view_as(middle), 2, gated=True)
+        if len(self.weights) > first + 3:
+            wide = self.product(vectors.view_as(middle), first, **act)
             if extra is None:
-                middle = self.product(wide, 3, residual=middle)
+                middle = self.product(wide, first + 1, residual=middle)
             else:
-                shared = self.product(wide, 3), logits
-        return mixtures.forward(vectors, ids, shares, *self.expert_parts(), gate, middle, shared=shared).view_as(hidden)
+                shared = self.product(wide, first + 1), logits
+        return mixtures.forward(vectors, ids, shares, *self.expert_parts(), gate, middle, shared=shared).view(shape)
 
 
 def steps_for(hidden: torch.Tensor) -> type[OneText]:
@@ -160,14 +158,17 @@ def steps_for(hidden: torch.Tensor) -> type[OneText]:
 
 
 @torch.library.custom_op(
-    "tokendyno_matvec::decoder_layer", mutates_args=("keys", "values", "key_scales", "value_scales")
+    "tokendyno_matvec::decoder_layer",
+    mutates_args=("keys", "values", "key_scales", "value_scales", "convolutions", "state"),
 )
 def decoder_layer(
     hidden: torch.Tensor,
     cos: torch.Tensor | None,
     sin: torch.Tensor | None,
-    keys: torch.Tensor,
+    keys: torch.Tensor | None,
     values: torch.Tensor | None,
+    convolutions: torch.Tensor | None,
+    state: torch.Tensor | None,
     key_scales: torch.Tensor | None,
     value_scales: torch.Tensor | None,
     slot: torch.Tensor | None,
@@ -184,7 +185,7 @@ def decoder_layer(
     turns: torch.Tensor | None = None,
     sinks: torch.Tensor | None = None,
     mixer: list[int] | None = None,
-    gelu: bool = False,
+    activation: int = 0,
     offset: float = 0.0,
     gated: bool = True,
     routing: list[int] | None = None,
@@ -200,18 +201,25 @@ def decoder_layer(
     """hidden (B, 1, H) -> (B, 1, H); the new keys and values, or states, are written to the cache.
 
     Matrices in the order qkv (or what a mixer takes), o, gate and up, down, of a mixture of experts qkv, o, those of
-    the shared expert and its gate if there are any, router, gate and up, down; norms and shifts as of `OneText`.
+    the shared expert and its gate if there are any, router, gate and up, down; norms and shifts as of `OneText`. Of
+    attention or a mixer alone the first two, of a mixture alone (no keys) not these.
 
-    mixer, tensors, inner_eps   in the place of attention, as of `description.Parts`; keys and values are its states, or
-            latents and rotated keys
+    mixer, tensors, inner_eps   in the place of attention or beside it, as of `description.Parts`; keys and values are
+            its states, or latents and rotated keys
+    convolutions, state   those of a mixer beside attention, whose two matrices come last
+    What is written to has no default: torch 2.11 finds it by its place and leaves out the last ones that have theirs.
+
     turns   see `attend`; not declared as mutated, since it is zero again afterwards
-    gelu, offset   the activation, else SiLU; added to the weights of all norms
+    activation, offset   as of `description.Parts`; added to the weights of all norms
     gated   the third matrix is gate and up, else up alone
     gain, cap, rotated, pairs, opened   as of `description.Parts`
     routing, between, beside   of a mixture: `Routing`, `experts.Gate`, and what `routing.selected` adds to scores
     key_scales, value_scales   of a cache in 8 bits, see `attend`
     """
     steps = steps_for(hidden)(weights, scales, biases, norms, shifts, eps, offset, gain)
+    act = {"gated": gated, "acted": not gated, "activation": activation}
+    if keys is None:
+        return steps.mixture(hidden, Routing(*routing), experts.Gate(*between), beside, 0, act)
     first = steps.product(hidden, 0, norm=0)
     if mixer and mixer[0] == LATENTS:
         w, norm, later, later_norm = tensors
@@ -221,7 +229,7 @@ def decoder_layer(
             queries = inner.product(first[..., : later.shape[1]], 0, norm=0)
         given = queries, first, cos, sin, keys, values, slot, filled, Mixer(*mixer), w, norm
         mixed = latents.attend(*given, scaling, inner_eps, pairs)
-    elif mixer:
+    elif mixer and convolutions is None:
         mixed = states.mix(first, keys, values, Mixer(*mixer), tensors, eps)
     else:
         mixed = hidden.new_empty(*hidden.shape[:-1], sizes(weights[1])[1])
@@ -248,9 +256,16 @@ def decoder_layer(
             pairs=pairs,
             opened=opened,
         )
+    if convolutions is not None:
+        beside = type(steps)(weights[4:], scales[4:], biases[4:], norms, shifts, eps)
+        own = states.mix(beside.product(hidden, 0, norm=0), convolutions, state, Mixer(*mixer), tensors, eps)
+        hidden, steps.norms = beside.added(own, 1, hidden, 1), norms[:4]
+    if len(weights) == 2:
+        return steps.added(mixed, 1, hidden, 1)
     if routing:
-        return steps.mixture(mixed, hidden, Routing(*routing), experts.Gate(*between), beside)
-    return steps.feed_forward(mixed, hidden, gated, gelu)
+        middle = steps.added(mixed, 1, hidden, 1)
+        return steps.mixture(middle, Routing(*routing), experts.Gate(*between), beside, 2, act)
+    return steps.feed_forward(mixed, hidden, gated, activation)
 
 
 @decoder_layer.register_fake
@@ -302,10 +317,12 @@ def feed_forward(
     norm: torch.Tensor,
     eps: float,
     residual: bool,
+    gated: bool = True,
+    activation: int = 0,
 ) -> torch.Tensor:
-    """The second half."""
+    """The second half, or a layer that is an MLP alone."""
     steps = steps_for(middle)(weights, scales, biases, [norm], [None], eps)
-    wide = steps.product(middle, 0, norm=0, gated=True)
+    wide = steps.product(middle, 0, norm=0, gated=gated, acted=not gated, activation=activation)
     return steps.product(wide, 1, residual=middle if residual else None)
 
 
@@ -325,13 +342,15 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     cached, ranks = cache.layers[parts.attention.layer_idx], any(hasattr(one, "add_up") for one in parts.products)
     if ranks and not parts.can_be_shared():
         return False
-    if parts.mixer is None:
-        known = _attends(parts, cached, hidden, cache)
-    elif parts.has_slots():
-        known = latents.fits(parts.mixer, cached, parts.tensors)
-    else:
-        known = states.fits(parts.mixer, cached, parts.tensors[0].shape[-1])
-    if not known:
+    mixing = parts if parts.mixer is not None else parts.beside
+    if mixing is not None:
+        if mixing.has_slots():
+            known = latents.fits(mixing.mixer, cached, mixing.tensors)
+        else:
+            known = states.fits(mixing.mixer, cached, mixing.tensors[0].shape[-1])
+        if not known:
+            return False
+    if parts.mixer is None and parts.attention is not module and not _attends(parts, cached, hidden, cache):
         return False
     if parts.gain != 1 and parts.norms[1] is not None:
         return False
@@ -343,6 +362,8 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     read = [matrix(rows_of(product)) for product in parts.products]
     if len(read) > 4 and (read[4] is None or read[4][1] is not None):  # a shared expert's gate is read like a router
         return False
+    if parts.beside is not None:
+        read += [matrix(product.weight) for product in parts.beside.products]
     if several:
         return all(one is not None and rows.fits(one[0]) for one in read)
     return all(one is not None and (one[1] is None or not normed) for one in read)
@@ -388,27 +409,37 @@ def layer(
     matrices = [(*matrix(rows_of(part)), part.bias) for part in parts.products]
     if hasattr(parts.products[1], "add_up"):
         return shared_layer(module, parts, hidden, cached, cos, sin, matrices)
-    names = ("gelu", "offset", "gated", "gain", "cap", "rotated", "pairs", "opened", "inner_eps")
+    names = ("activation", "offset", "gated", "gain", "cap", "rotated", "pairs", "opened", "inner_eps")
     more: dict[str, object] = {name: getattr(parts, name) for name in names}
     if (router := parts.router) is not None:
         matrices += [(router.weight, None, getattr(router, "bias", None)), *experts.of(parts.experts)]
         factor = getattr(router, "routed_scaling_factor", 1.0)
         more["routing"], more["beside"] = list(routing_of(router)), getattr(router, "e_score_correction_bias", None)
         more["between"] = list(experts.gate_of(parts.experts, factor))
-    if parts.mixer is not None:
-        more["mixer"] = list(parts.mixer)
-    slots = cached.slots if parts.has_slots() else None
-    kept = [cached.keys, cached.values] if parts.has_slots() else states.states_of(cached)
+    kept, slots, mixing = [], None, parts if parts.mixer is not None else parts.beside
+    if parts.has_slots() and parts.attention is not module:
+        kept, slots = [cached.keys, cached.values], cached.slots
+    attended = len(kept)  # what is written again
+    if mixing is not None:
+        kept += [] if mixing.has_slots() else states.states_of(cached)
+        more["mixer"] = list(mixing.mixer)
+    if parts.beside is not None:
+        matrices += [(*matrix(part.weight), part.bias) for part in mixing.products]
     weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
-    norms, shifts = [*parts.norms, parts.between], [*parts.shifts, None]
+    norms, shifts = [*parts.norms, (mixing or parts).between], [*parts.shifts, None]
 
-    def run(keys: torch.Tensor, values: torch.Tensor | None = None) -> torch.Tensor:
+    def run(keys=None, values=None, convolutions=None, state=None) -> torch.Tensor:
+        if keys is None and router is None:  # an MLP alone
+            act = parts.gated, parts.activation
+            return feed_forward(hidden, weights, scales, biases, norms[0], parts.eps, True, *act)
         return decoder_layer(
             hidden,
             cos,
             sin,
             keys,
             values,
+            convolutions,
+            state,
             getattr(cached, "key_scales", None),
             getattr(cached, "value_scales", None),
             getattr(slots, "current", None),
@@ -419,7 +450,7 @@ def layer(
             norms,
             shifts,
             parts.heads,
-            list(parts.tensors),
+            list((mixing or parts).tensors),
             parts.eps,
             getattr(parts.attention, "scaling", 1.0),
             getattr(slots, "turns", None),
@@ -428,7 +459,7 @@ def layer(
         )
 
     def trial() -> torch.Tensor:  # changes no state
-        return run(*(kept if parts.has_slots() else [one.clone() for one in kept]))
+        return run(*kept[:attended], *(one.clone() for one in kept[attended:]))
 
     if router is None and not torch.compiler.is_compiling():
         settings.settle(weights, hidden.shape[0], parts.gated, trial)

@@ -4,10 +4,15 @@ from typing import NamedTuple
 
 import torch
 from torch import nn
-from transformers.activations import GELUTanh, NewGELUActivation, SiLUActivation
+from transformers.activations import GELUTanh, NewGELUActivation, ReLUSquaredActivation, SiLUActivation
 from transformers.pytorch_utils import Conv1D
 
-_SILU, _GELU = (nn.SiLU, SiLUActivation), (GELUTanh, NewGELUActivation)
+SILU, GELU, RELU2 = range(3)
+_ACTIVATIONS = {
+    **dict.fromkeys((nn.SiLU, SiLUActivation), SILU),
+    **dict.fromkeys((GELUTanh, NewGELUActivation), GELU),
+    ReLUSquaredActivation: RELU2,
+}
 _NONE: tuple[None, ...] = (None,) * 4
 _NORMS = (
     ("input_layernorm", "", "post_attention_layernorm", ""),
@@ -24,9 +29,13 @@ _GATED_QUERIES = ("Qwen3NextAttention", "Qwen3_5Attention", "Qwen3_5MoeAttention
 """Attention whose projection of queries gives a gate behind each."""
 _ORDERING = "fix_query_key_value_ordering"
 """Method of Qwen3-Next's linear attention, whose rows heads of keys interleave, until `fuse` sorts them."""
+_GROUPED = ("NemotronHRMSNormGated", "FalconH1RMSNormGated")
+"""Norms of what a state space gives, each group of heads by itself."""
+FOLDED = "tokendyno_folded"
+"""Attribute of a layer of Falcon-H1 whose multipliers are part of its matrices: `fuse` sees to it."""
 _LOGITS = ("GptOssTopKRouter", "MixtralTopKRouter", "Qwen3_5MoeTopKRouter")
 _PROBABILITIES = ("Qwen2MoeTopKRouter", "Qwen3MoeTopKRouter", "Qwen3NextTopKRouter", "OlmoeTopKRouter")
-_SIGMOIDS = ("Glm4MoeTopkRouter", "DeepseekV3TopkRouter", "Glm4MoeLiteTopkRouter")
+_SIGMOIDS = ("Glm4MoeTopkRouter", "DeepseekV3TopkRouter", "Glm4MoeLiteTopkRouter", "NemotronHTopkRouter")
 
 AMONG, OVER, SIGMOID, SIGMOID_NORMED, GIVEN = range(5)
 
@@ -70,13 +79,14 @@ class Mixer(NamedTuple):
 class Parts(NamedTuple):
     """What a layer consists of.
 
-    attention   the module with its sizes and scaling, or the one in its place
+    attention   the module with its sizes and scaling, or the one in its place; of an MLP or a mixture alone the layer
     products    linear layers: q, k and v as one; the output projection; gate and up as one, or up alone; down. Of a
-                mixture without a shared expert the first two; with one that has a gate, that too
+                mixture without a shared expert the first two; with one that has a gate, that too. In a layer that is
+                attention, a mixer or an MLP alone its two, or those of a shared expert
     norms       weights of the norms before and after attention, before and after the MLP; None where there is none
     eps, offset   of all norms, those of heads included; what is added to their weights
     heads       weights of the norms of queries and keys, or None
-    gelu        the activation is GELU in its tanh form, else SiLU
+    activation  SILU, GELU in its tanh form, or the square of ReLU
     router, experts   of a mixture of experts, or None
     shifts      biases of the norms, where these are LayerNorms
     gated       whether there is a gate
@@ -87,10 +97,11 @@ class Parts(NamedTuple):
     unscaled    tokens whose queries are not scaled by their position; 0: all
     opened      attention's output is multiplied with the sigmoid of a gate that comes with each query
     mixer       what stands in the place of attention; None: attention
+    beside      of a mixer that gets what attention gets, and whose result is added too (Falcon-H1)
     tensors     of a mixer: see `states.mix`; of latents the matrix of their keys and values and their norm, and those
                 of queries that come from a latent too, or None
     inner_eps   of the norms of latents
-    between     weights of a norm before the output projection, or None
+    between     weights of a norm before the output projection, (groups, size) of one in groups; or None
     """
 
     attention: nn.Module
@@ -99,7 +110,7 @@ class Parts(NamedTuple):
     eps: float
     offset: float
     heads: list[torch.Tensor | None]
-    gelu: bool = False
+    activation: int = SILU
     router: nn.Module | None = None
     experts: nn.Module | None = None
     shifts: tuple[torch.Tensor | None, ...] = _NONE
@@ -114,6 +125,7 @@ class Parts(NamedTuple):
     tensors: tuple[torch.Tensor | None, ...] = ()
     inner_eps: float = 0.0
     between: torch.Tensor | None = None
+    beside: "Parts | None" = None
 
     def has_slots(self) -> bool:
         """Whether the cache keeps something of each token, not a state."""
@@ -122,8 +134,8 @@ class Parts(NamedTuple):
     def can_be_shared(self) -> bool:
         """Whether kernels compute it where ranks share the layer."""
         added = self.norms[1] is not None or self.norms[3] is not None  # each rank has a part of what they normalize
-        plain = self.gated and not self.gelu and not self.offset and self.shifts[0] is None and not added
-        attends = self.mixer is None and not self.opened and not self.cap and not self.pairs
+        plain = self.gated and self.activation == SILU and not self.offset and self.shifts[0] is None and not added
+        attends = self.mixer is None and self.beside is None and not self.opened and not self.cap and not self.pairs
         return plain and attends and self.gain == 1 and self.rotated == self.attention.head_dim
 
 
@@ -131,6 +143,8 @@ def describe(module: nn.Module) -> Parts | None:
     """The parts of a decoder layer; None where its projections are not fused, or no kernel has its activation."""
     if hasattr(module, "ln_1"):
         return _describe_gpt2(module)
+    if hasattr(module, "mixer"):
+        return _describe_alone(module)
     names = _NORMS[0]
     for row in _NORMS[1:]:
         if hasattr(module, row[3] or row[2]):
@@ -138,24 +152,48 @@ def describe(module: nn.Module) -> Parts | None:
     norms = [getattr(module, name, None) for name in names]
     last = norms[3] or norms[2]
     eps, offset = (last.eps, 1.0) if hasattr(last, "eps") else (last.variance_epsilon, 0.0)  # Gemma's adds 1
-    mixing = _describe_attention if getattr(module, "self_attn", None) is not None else _describe_mixer
-    if hasattr(getattr(module, "self_attn", None), "kv_a_proj_with_mqa"):
-        mixing = _describe_latents
-    parts = mixing(module, _weights(norms), eps, offset)
+    common, attention = (_weights(norms), eps, offset), getattr(module, "self_attn", None)
+    if attention is None:
+        parts = _describe_mixer(module, *common)
+    elif hasattr(attention, "kv_a_proj_with_mqa"):
+        parts = _describe_latents(attention, *common)
+    else:
+        parts = _describe_attention(attention, *common)
     if parts is None or parts.products[0] is None:
         return None
+    if parts.mixer is None and getattr(module, "mamba", None) is not None:
+        if not hasattr(module, FOLDED) or (beside := _describe_mixer(module, *common)) is None:
+            return None
+        parts = parts._replace(beside=beside)
     parts = parts._replace(gain=getattr(module, "residual_multiplier", getattr(module, "residual_scale", 1.0)))
     if hasattr(getattr(module, "mlp", None), "experts"):
         return _of_mixture(parts, module.mlp)
     wide, down, act = _feed_forward(module)
-    if wide is None or type(act) not in (*_SILU, *_GELU):
+    if wide is None or type(act) not in _ACTIVATIONS:
         return None
-    return parts._replace(products=(*parts.products, wide, down), gelu=type(act) in _GELU)
+    return parts._replace(products=(*parts.products, wide, down), activation=_ACTIVATIONS[type(act)])
 
 
-def _describe_attention(module: nn.Module, norms: list[torch.Tensor | None], eps: float, offset: float) -> Parts:
+def _describe_alone(module: nn.Module) -> Parts | None:
+    """A layer of Nemotron-H: attention without rotation, a mixer, or an MLP or a mixture without gates."""
+    mixer, norms, eps = module.mixer, _weights([module.norm, None, None, None]), module.norm.variance_epsilon
+    if module.block_type == "linear_attention":
+        return _describe_mixer(module, norms, eps, 0.0)
+    if module.block_type == "full_attention":
+        parts = _describe_attention(mixer, norms, eps, 0.0)._replace(rotated=0)
+        return None if parts.products[0] is None else parts
+    mlp = getattr(mixer, "shared_experts", mixer)
+    act = _ACTIVATIONS.get(type(mlp.act_fn))
+    parts = Parts(module, (mlp.up_proj, mlp.down_proj), norms, eps, 0.0, [None, None], act, gated=False)
+    if mlp is mixer or act is None:
+        return None if act is None else parts
+    if routing_of(mixer.gate) is None or type(mixer.fc1_latent_proj) is not nn.Identity:
+        return None
+    return parts._replace(norms=[None, None, norms[0], None], router=mixer.gate, experts=mixer.experts)
+
+
+def _describe_attention(attention: nn.Module, norms: list[torch.Tensor | None], eps: float, offset: float) -> Parts:
     """The parts of attention; the first product is None where it is not fused."""
-    attention = module.self_attn
     names = ("q_layernorm", "k_layernorm") if hasattr(attention, "q_layernorm") else ("q_norm", "k_norm")
     output = attention.o_proj if hasattr(attention, "o_proj") else attention.out_proj
     angles = getattr(attention.config, "rope_parameters", None) or {}
@@ -176,9 +214,9 @@ def _describe_attention(module: nn.Module, norms: list[torch.Tensor | None], eps
     )
 
 
-def _describe_latents(module: nn.Module, norms: list[torch.Tensor | None], eps: float, offset: float) -> Parts:
+def _describe_latents(attention: nn.Module, norms: list[torch.Tensor | None], eps: float, offset: float) -> Parts:
     """The parts of attention to latents; the first product is None where it is not fused."""
-    attention, late = module.self_attn, module.self_attn.q_lora_rank is not None
+    late = attention.q_lora_rank is not None
     after = (attention.q_b_proj.weight, attention.q_a_layernorm.weight) if late else (None, None)
     sizes = attention.kv_lora_rank, 1, attention.num_heads, attention.qk_nope_head_dim, attention.v_head_dim
     known = type(attention).__name__ in _PAIRS
@@ -213,14 +251,18 @@ def _describe_mixer(module: nn.Module, norms: list[torch.Tensor | None], eps: fl
         heads = mixer.num_k_heads, mixer.num_v_heads, mixer.head_k_dim, mixer.head_v_dim
         sizes = Mixer(DELTA_RULE, conv.in_channels, *heads)
     else:
-        mixer = module.mamba
+        mixer = module.mamba if hasattr(module, "mamba") else module.mixer
         products, conv = (mixer.in_proj, mixer.out_proj), mixer.conv1d
         more = mixer.A_log, mixer.dt_bias, mixer.D
         sizes = Mixer(
             STATE_SPACE, conv.in_channels, mixer.n_groups, mixer.num_heads, mixer.ssm_state_size, mixer.head_dim
         )
-    if getattr(mixer, "activation", "silu") != "silu":
+    norm = getattr(mixer, "norm", None)
+    if getattr(mixer, "activation", "silu") != "silu" or getattr(norm, "norm_before_gate", False):
         return None
+    between = getattr(norm, "weight", None) if sizes.kind == STATE_SPACE else None  # of Falcon-H1 maybe an nn.Identity
+    if between is not None and type(norm).__name__ in _GROUPED:
+        between = between.view(sizes.groups, -1)
     return Parts(
         mixer,
         products,
@@ -230,7 +272,7 @@ def _describe_mixer(module: nn.Module, norms: list[torch.Tensor | None], eps: fl
         [None, None],
         mixer=sizes,
         tensors=(conv.weight.squeeze(1), conv.bias, *more),
-        between=mixer.norm.weight if sizes.kind == STATE_SPACE else None,
+        between=between,
     )
 
 
@@ -243,7 +285,8 @@ def _feed_forward(module: nn.Module) -> tuple[nn.Module | None, nn.Module, nn.Mo
     if hasattr(mlp, "w1"):
         return getattr(mlp.w1, "whole", None), mlp.w2, nn.SiLU()
     act = getattr(mlp, "act_fn", None) or mlp.activation_fn
-    return _joined(mlp, "gate_up_proj", "gate_proj"), mlp.down_proj, act
+    first = "up_proj" if type(mlp).__name__ == "FalconH1MLP" else "gate_proj"
+    return _joined(mlp, "gate_up_proj", first), mlp.down_proj, act
 
 
 def _joined(module: nn.Module, name: str, first: str) -> nn.Module | None:
@@ -277,7 +320,7 @@ def _of_mixture(parts: Parts, mlp: nn.Module) -> Parts | None:
     if routing_of(router) is None or getattr(getattr(parts.attention, "config", None), "clip_qkv", None):
         return None
     if shared is not None:
-        if not hasattr(shared.gate_proj, "whole") or type(shared.act_fn) not in _SILU:
+        if not hasattr(shared.gate_proj, "whole") or _ACTIVATIONS.get(type(shared.act_fn)) != SILU:
             return None
         gate = (mlp.shared_expert_gate,) if hasattr(mlp, "shared_expert_gate") else ()
         parts = parts._replace(products=(*parts.products, shared.gate_proj.whole, shared.down_proj, *gate))
@@ -289,7 +332,7 @@ def _describe_gpt2(module: nn.Module) -> Parts | None:
     attention, mlp = module.attn, module.mlp
     products = (attention.c_attn, attention.c_proj, mlp.c_fc, mlp.c_proj)
     crossed = hasattr(module, "crossattention")
-    if crossed or type(mlp.act) not in (*_SILU, *_GELU) or any(type(one) is not Conv1D for one in products):
+    if crossed or type(mlp.act) not in _ACTIVATIONS or any(type(one) is not Conv1D for one in products):
         return None
     before, between = module.ln_1, module.ln_2
     return Parts(
@@ -299,7 +342,7 @@ def _describe_gpt2(module: nn.Module) -> Parts | None:
         before.eps,
         0.0,
         [None, None],
-        type(mlp.act) in _GELU,
+        _ACTIVATIONS[type(mlp.act)],
         shifts=(before.bias, None, between.bias, None),
         gated=False,
     )

@@ -25,7 +25,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import nn
-from transformers.activations import GELUTanh, SiLUActivation
+from transformers.activations import GELUTanh, ReLUSquaredActivation, SiLUActivation
 from transformers.integrations import moe
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
@@ -41,13 +41,15 @@ WORDS: tl.constexpr = tl.constexpr(128)  # that a warp reads at once: 16 bytes a
 
 class Gate(NamedTuple):
     """(up + more) * gate / (1 + exp(-alpha * (gate + cubic * gate**3))), gate and up clamped by limit; factor: of all
-    shares. alpha = 1 is SiLU; twice sqrt(2 / pi) with cubic = 0.044715 is GELU by tanh."""
+    shares. alpha = 1 is SiLU; twice sqrt(2 / pi) with cubic = 0.044715 is GELU by tanh. squared: no gate, but
+    the square of ReLU."""
 
     limit: float = float("inf")
     alpha: float = 1.0
     more: float = 0.0
     factor: float = 1.0
     cubic: float = 0.0
+    squared: float = 0.0
 
 
 class Cut(NamedTuple):
@@ -341,10 +343,12 @@ def tokendyno_experts_up(
     UNIT_OUT: tl.constexpr,
     BIAS: tl.constexpr,
     APART: tl.constexpr,
+    SQUARED: tl.constexpr,
     STAGES: tl.constexpr,
     EARLY: tl.constexpr,
 ):
-    """For the expert in each slot (axis 1 of the grid), its N rows of gate and up, R * W at once: N / 2 activations.
+    """For the expert in each slot (axis 1 of the grid), its N rows of gate and up, R * W at once: N / 2 activations; if
+    SQUARED, N rows of up alone.
 
     w, scales   int32 (E, N, K / PER), uint8 (E, N, K / 32); W: warps, each of which handles R rows
     logits, beside   see `selected`; APART: rows of gate, which lie above those of up, or 0, where they alternate
@@ -359,7 +363,8 @@ def tokendyno_experts_up(
     expert = number.to(tl.int64)
     if EARLY and STAGES > 1:  # only now: the dependent reads the logits before it waits
         gdc_launch_dependents()
-    H: tl.constexpr = N // 2
+    H: tl.constexpr = N if SQUARED else N // 2
+    each: tl.constexpr = R * W // (8 if SQUARED else 16)
     units: tl.constexpr = H // UNIT_OUT if CUT.PER == 8 else H
     start = tl.zeros((W,), tl.int32)
     begin = tl.program_id(0) * (R * W) + tl.arange(0, W) * R  # N is a multiple of R
@@ -379,10 +384,13 @@ def tokendyno_experts_up(
         further = scales_of(scales, expert * N + later, later < N, CUT)
         total = multiplied(words, powers, vector, unit, start, number >> 20, bias.dtype.element_ty, CUT, W)
         powers = further
-        gate, up = tl.split(tl.reshape(total + constant, (R * W // 2, 2)))
-        result = tl.reshape(gated(gate, up, limit, alpha, more, cubic), (R * W // 16, 8))
-        to = tile * (R * W // 16)
-        hand_on(result, to, codes_out + slot * (H // 2), unit_out + slot * units, H, CUT.PER, UNIT_OUT)
+        if SQUARED:
+            result = tl.maximum(total, 0.0) * total
+        else:
+            gate, up = tl.split(tl.reshape(total + constant, (R * W // 2, 2)))
+            result = gated(gate, up, limit, alpha, more, cubic)
+        result = tl.reshape(result, (each, 8))
+        hand_on(result, tile * each, codes_out + slot * (H // 2), unit_out + slot * units, H, CUT.PER, UNIT_OUT)
 
 
 @triton.jit
@@ -491,23 +499,29 @@ def of(module: nn.Module) -> tuple[Part, Part] | None:
         up = module.gate_up_proj.transpose(1, 2), None, module.gate_up_proj_bias
         down = module.down_proj.transpose(1, 2), None, module.down_proj_bias
     elif joined(module):
-        up, down = (module.gate_up_proj, None, None), (module.down_proj, None, None)
+        first = module.gate_up_proj if module.has_gate else module.up_proj
+        up, down = (first, None, None), (module.down_proj, None, None)
     else:
         return None
     return (up, down) if fits(up[0]) and fits(down[0]) else None
 
 
 def joined(module: nn.Module) -> bool:
-    """Whether its experts are as most mixtures have them: gate above up, SiLU or GELU, no biases."""
+    """Whether its experts are as most mixtures have them: gate above up, SiLU or GELU, no biases; or as Nemotron-H has
+    them, up alone and the square of ReLU."""
     if not getattr(module, "is_concatenated", False) or module.is_transposed:
         return False
-    plain = module.has_gate and not module.has_bias and not module.has_post_expert_norm
+    plain = not module.has_bias and not module.has_post_expert_norm
+    if not module.has_gate:
+        return plain and type(module.act_fn) is ReLUSquaredActivation
     own = type(module)._apply_gate is not moe._default_apply_gate
     return plain and not own and type(module.act_fn) in (nn.SiLU, SiLUActivation, GELUTanh)
 
 
 def gate_of(module: nn.Module, factor: float = 1.0) -> Gate:
     """What its experts compute between their two products."""
+    if joined(module) and not module.has_gate:
+        return Gate(factor=factor, squared=1.0)
     if joined(module):
         gelu = {"alpha": 2 * math.sqrt(2 / math.pi), "cubic": 0.044715} if type(module.act_fn) is GELUTanh else {}
         return Gate(factor=factor, **gelu)
@@ -589,7 +603,7 @@ def up(
     (_, rows, columns), per, bias = sizes(part[0]), per_word(part[0]), part[2]
     how = dict(tuned or settings.for_experts(per, columns, False, routing.top))
     unit_out = BLOCK if how["R"] * how["num_warps"] % (2 * BLOCK) == 0 else 8
-    found = buffers(routing.top, rows // 2, per, unit_out, unit.device)
+    found = buffers(routing.top, rows if gate.squared else rows // 2, per, unit_out, unit.device)
     programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * how["num_warps"]))
     tokendyno_experts_up[(programs, routing.top)](
         codes,
@@ -603,7 +617,8 @@ def up(
         gate.more,
         gate.cubic,
         UNIT_OUT=unit_out,
-        APART=0 if bias is not None else rows // 2,
+        APART=0 if bias is not None or gate.squared else rows // 2,
+        SQUARED=gate.squared > 0,
         **_constants(part, routing, unit, how),
     )
     return found

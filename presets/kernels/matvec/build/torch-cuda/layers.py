@@ -136,6 +136,35 @@ class DecoderLayerWithoutPositions(_Layer):
         return _computed(self, hidden_states, past_key_values, position_embeddings, kwargs)
 
 
+class DecoderLayerWithTwoMasks(_Layer):
+    """The same for Falcon-H1, whose layers get a mask for attention and one for the mixer, and return a tuple."""
+
+    def forward(
+        self,
+        hidden_states,
+        attention_mask=None,
+        mamba_attention_mask=None,
+        position_ids=None,
+        past_key_values=None,
+        use_cache=False,
+        position_embeddings=None,
+        **kwargs,
+    ):
+        kwargs |= {"attention_mask": attention_mask, "mamba_attention_mask": mamba_attention_mask}
+        kwargs |= {"position_ids": position_ids, "use_cache": use_cache}
+        return (_computed(self, hidden_states, past_key_values, position_embeddings, kwargs),)
+
+
+class DecoderLayerAlone(_Layer):
+    """The same for Nemotron-H, each of whose layers is attention without positions, a mixer or an MLP."""
+
+    def forward(
+        self, hidden_states, past_key_values=None, attention_mask=None, position_ids=None, use_cache=False, **kwargs
+    ):
+        kwargs |= {"attention_mask": attention_mask, "position_ids": position_ids, "use_cache": use_cache}
+        return _computed(self, hidden_states, past_key_values, None, kwargs)
+
+
 class DecoderLayerOfGPT2(_Layer):
     """The same for GPT-2, whose layers get no angles: their position is in the vector."""
 

@@ -115,6 +115,7 @@ def tokendyno_experts_tiles(
     UP: tl.constexpr,
     BIAS: tl.constexpr,
     APART: tl.constexpr,
+    SQUARED: tl.constexpr,
     TURNED: tl.constexpr,
     ASM: tl.constexpr,
 ):
@@ -124,7 +125,7 @@ def tokendyno_experts_tiles(
             expert of each of the `pairs`; BY_PAIR: there is a program for each pair, idle where an earlier one has its
             expert, not for each expert
     x       (tokens, K) if UP, else (pairs, K); shares: (pairs,)
-    out     (pairs, N / 2) activations if UP, else (pairs, N), each times its share
+    out     (pairs, N / 2) activations if UP, (pairs, N) if SQUARED too; else (pairs, N), each times its share
     APART   rows of gate, which lie above those of up, or 0, where they alternate
     TURNED  rows of weights, not tokens, are the rows of the product; ASM: weights are decoded in bfloat16
     """
@@ -172,7 +173,11 @@ def tokendyno_experts_tiles(
         if PACKED and ASM:
             total *= 1 / SMALLER
         total += constant[None, :]
-        if UP:
+        if UP and SQUARED:
+            to = out + pair.to(tl.int64)[:, None] * N + rows[None, :]
+            total = tl.maximum(total, 0.0) * total
+            tl.store(to, total.to(out.dtype.element_ty), mask=(at < end)[:, None] & (rows < N)[None, :])
+        elif UP:
             gate, up = tl.split(tl.reshape(total, (BT, BN // 2, 2)))
             result = gated(gate, up, limit, alpha, more, cubic)
             place = tl.program_id(0) * (BN // 2) + tl.arange(0, BN // 2)
@@ -283,16 +288,17 @@ def forward(
     expert that has a gate, (T, K) and the logits, of which its gate's is the last."""
     tokens, top = chosen.shape
     number, wide, columns = sizes(up[0])
+    inner = wide if gate.squared else wide // 2
     few = not some and tokens * top <= (UNSORTED if unsorted is None else unsorted)
     order = begins = chosen.contiguous()
     if not few:
         pairs, order = chosen.flatten().sort(stable=True)
         begins = torch.searchsorted(pairs, torch.arange(number + 1, device=x.device, dtype=pairs.dtype)).int()
-    middle = torch.empty(tokens * top, wide // 2, dtype=x.dtype, device=x.device)
+    middle = torch.empty(tokens * top, inner, dtype=x.dtype, device=x.device)
     new = torch.zeros if some else torch.empty
     each = new(tokens * top, columns, dtype=torch.float32, device=x.device)
     how = settings.for_mixtures(tokens, number, top, x.element_size(), up[1] is not None)
-    for part, source, out, rows, width in ((up, x, middle, wide, columns), (down, middle, each, columns, wide // 2)):
+    for part, source, out, rows, width in ((up, x, middle, wide, columns), (down, middle, each, columns, inner)):
         weight, scales, bias = part
         tokendyno_experts_tiles[(triton.cdiv(rows, how["BN"]), min(tokens * top, number) if few else number)](
             source,
@@ -316,7 +322,8 @@ def forward(
             PACKED=weight.dtype == torch.uint8,
             UP=part is up,
             BIAS=bias is not None,
-            APART=wide // 2 if part is up and bias is None else 0,
+            APART=inner if part is up and bias is None and not gate.squared else 0,
+            SQUARED=gate.squared > 0,
             ASM=x.dtype == torch.bfloat16,
             **how,
         )

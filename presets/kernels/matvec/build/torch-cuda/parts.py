@@ -8,6 +8,10 @@ import triton
 import triton.language as tl
 from triton.experimental.gluon import language as gl
 
+from . import description
+
+GELU: tl.constexpr = tl.constexpr(description.GELU)
+RELU2: tl.constexpr = tl.constexpr(description.RELU2)
 barrier = gl.barrier if hasattr(gl, "barrier") else gl.thread_barrier  # the latter in Triton 3.6
 EARLY = True  # False: each kernel waits for the end of its predecessor
 
@@ -34,7 +38,7 @@ class Flags(NamedTuple):
     GAIN: float
     GATED: bool
     ACTED: bool
-    GELU: bool
+    ACTIVATION: int
     EARLY: bool
 
 
@@ -46,7 +50,7 @@ class Fused(NamedTuple):
     norm, eps, offset   an RMSNorm: its weights (K,), to which offset is added; None: no norm
     shift     the bias (K,) of a LayerNorm, else it is an RMSNorm
     scale     of each row of 8-bit weights; of 4-bit ones what their kernel reads beside them
-    acted, gelu   there is an activation; it is GELU in its tanh form, else SiLU
+    acted, activation   there is an activation, of those in `description`
     gated     w is (2N, K), gate above up, and out = residual + gain * act(gate) * up
     """
 
@@ -59,7 +63,7 @@ class Fused(NamedTuple):
     residual: torch.Tensor | None = None
     gated: bool = False
     acted: bool = False
-    gelu: bool = False
+    activation: int = description.SILU
     gain: float = 1.0
 
     def tensors(self, x: torch.Tensor, *names: str) -> list[torch.Tensor]:
@@ -71,7 +75,7 @@ class Fused(NamedTuple):
         norm, shift, scale, bias, residual = (
             one is not None for one in (self.norm, self.shift, self.scale, self.bias, self.residual)
         )
-        after = (self.gain, self.gated, self.acted, self.gelu)
+        after = (self.gain, self.gated, self.acted, self.activation)
         return Flags(norm, self.offset, shift, scale, bias, residual, *after, can_be_early())
 
 
@@ -96,10 +100,12 @@ def per_row(numbers, rows, inside, N, FUSED: tl.constexpr):
 
 
 @triton.jit
-def act(first, GELU: tl.constexpr):
-    """silu(first), or GELU in its tanh form; float32."""
+def act(first, ACTIVATION: tl.constexpr):
+    """silu(first), GELU in its tanh form, or relu(first) squared; float32."""
     slope = first
-    if GELU:  # (1 + tanh(y)) / 2 is 1 / (1 + exp(-2 y))
+    if ACTIVATION == RELU2:
+        return tl.maximum(first, 0.0) * first
+    if ACTIVATION == GELU:  # (1 + tanh(y)) / 2 is 1 / (1 + exp(-2 y))
         slope = 1.5957691216057308 * (first + 0.044715 * first * first * first)
     return first / (1 + tl.exp(-slope))
 
@@ -108,9 +114,9 @@ def act(first, GELU: tl.constexpr):
 def activated(first, second, FUSED: tl.constexpr):
     """act(first) * second if GATED, act(first) if ACTED, else first."""
     if FUSED.GATED:
-        first = act(first, FUSED.GELU) * second
+        first = act(first, FUSED.ACTIVATION) * second
     elif FUSED.ACTED:
-        first = act(first, FUSED.GELU)
+        first = act(first, FUSED.ACTIVATION)
     return first
 
 

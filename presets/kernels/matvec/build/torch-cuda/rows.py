@@ -12,6 +12,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import settings
+from .description import GELU, RELU2
 from .parts import Fused, activated, can_be_early, per_row
 from .products import prefetch, reads
 from .settings import LIBRARY, Settings
@@ -30,16 +31,19 @@ def tokendyno_rows_norm(
     OFFSET: tl.constexpr,
     CENTRED: tl.constexpr,
     RESIDUAL: tl.constexpr,
+    GROUPS: tl.constexpr,
     COLUMNS: tl.constexpr,
     EARLY: tl.constexpr,
 ):
     """out (B, K) = norm(x), by a program for each row, which begins WIDTH numbers behind the last; RESIDUAL is added to
-    the norm, which is rounded first as in a model's own code. CENTRED: it is a LayerNorm, with a bias, `shift`."""
+    the norm, which is rounded first as in a model's own code. CENTRED: it is a LayerNorm, with a bias, `shift`. GROUPS:
+    rows that have weights of their own."""
     if EARLY:
         gdc_launch_dependents()
     columns = tl.arange(0, COLUMNS)
     here = columns < K
     at = tl.program_id(0) * K + columns
+    norm += tl.program_id(0) % GROUPS * K
     learned = tl.load(norm + columns, mask=here, other=0.0).to(tl.float32) + OFFSET
     if CENTRED:
         shifted = tl.load(shift + columns, mask=here, other=0.0).to(tl.float32)
@@ -179,8 +183,8 @@ def norm(
     residual: torch.Tensor | None = None,
     shift: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """residual + norm(x) of (..., K), or of a part of (B, 1, more). shift: the bias of a LayerNorm, else it is an
-    RMSNorm."""
+    """residual + norm(x) of (..., K), or of a part of (B, 1, more), weights (K,); or of (..., G, K), weights (G, K).
+    shift: the bias of a LayerNorm, else it is an RMSNorm."""
     early, out, columns = can_be_early(), torch.empty_like(x), triton.next_power_of_2(x.shape[-1])
     tokendyno_rows_norm[(x.shape[:-1].numel(),)](
         x,
@@ -194,6 +198,7 @@ def norm(
         OFFSET=offset,
         CENTRED=shift is not None,
         RESIDUAL=residual is not None,
+        GROUPS=weight.numel() // x.shape[-1],
         COLUMNS=columns,
         EARLY=early,
         launch_pdl=early,
@@ -219,8 +224,11 @@ def by_library(x: torch.Tensor, w: torch.Tensor, fused: Fused) -> torch.Tensor:
     out, second = torch.nn.functional.linear(x, w, fused.bias), None
     if fused.gated:
         out, second = out.chunk(2, -1)
-    if fused.gated or fused.acted:
-        out = torch.nn.functional.gelu(out, approximate="tanh") if fused.gelu else torch.nn.functional.silu(out)
+    if fused.activation == RELU2:
+        out = torch.nn.functional.relu(out).square()
+    elif fused.gated or fused.acted:
+        gelu = fused.activation == GELU
+        out = torch.nn.functional.gelu(out, approximate="tanh") if gelu else torch.nn.functional.silu(out)
     out = out if second is None else out * second
     return out if fused.residual is None else out * fused.gain + fused.residual
 
