@@ -3,7 +3,6 @@
 import ctypes
 import gc
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 
 from tokendyno.backend.counts import Memory, RunCounts
 from tokendyno.backend.messages import Annotation, RankMemory
+from tokendyno.backend.worker.channel import repeating
 from tokendyno.backend.worker.measure.interference import CHECK_EVERY_S, CpuProbe, GpuProbe, Nvml, Watch, open_nvml
 from tokendyno.backend.worker.prove.tensor_bytes import bytes_on, cache_tensors, weight_tensors
 
@@ -124,14 +124,13 @@ class Sampler:
     def __init__(self, meter: MemoryMeter, other_meters: Sequence[MemoryMeter] = ()) -> None:
         self._meter, self._other_meters = meter, other_meters
         self.beside: list[list[tuple[float, int]]] = [[] for _ in other_meters]
-        self._stop = threading.Event()
         self.history: list[tuple[float, int]] = []
         self._taken = 0
         self.latest = meter.read()
         self.peak = self.latest
         self._begin_s = time.perf_counter()
         self._watch = Watch([CpuProbe(), *([GpuProbe(meter.gpu)] if meter.gpu is not None else [])])
-        self._thread = threading.Thread(target=self._work, name="memory", daemon=True)
+        self._sampling = repeating(self._sample, SAMPLE_EVERY_S, "memory")
 
     def __enter__(self) -> "Sampler":
         if self._meter.device == "cuda":
@@ -141,12 +140,11 @@ class Sampler:
         self._meter.begin_peak()
         self._read()
         self._watch.begin()
-        self._thread.start()
+        self._sampling.__enter__()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._stop.set()
-        self._thread.join()
+        self._sampling.__exit__(None, None, None)
         self._read()
         self.peak = max(self.peak, self._meter.peak())
         self._watch.end()
@@ -161,21 +159,18 @@ class Sampler:
     def figures(self) -> RunCounts:
         """Memory of the run that ended, as the meter's label says and by torch's allocator (CUDA), and the figures of
         the probes."""
-        memory = Memory(process_now_bytes=self.latest)
+        allocator: dict[str, int] = {}
         if self._meter.device == "cuda":
-            memory = Memory(
-                process_now_bytes=self.latest,
-                allocator_now_bytes=torch.cuda.memory_allocated(),
-                allocator_peak_bytes=torch.cuda.max_memory_allocated(),
-                allocator_reserved_bytes=torch.cuda.max_memory_reserved(),
-            )
+            allocator["allocator_now_bytes"] = torch.cuda.memory_allocated()
+            allocator["allocator_peak_bytes"] = torch.cuda.max_memory_allocated()
+            allocator["allocator_reserved_bytes"] = torch.cuda.max_memory_reserved()
+        memory = Memory(process_now_bytes=self.latest, **allocator)
         return RunCounts(memory=memory, machine=self._watch.figures())
 
-    def _work(self) -> None:
-        while not self._stop.wait(SAMPLE_EVERY_S):
-            self._read()
-            if len(self.history) % CHECKED_SAMPLES == 0:
-                self._watch.check()
+    def _sample(self) -> None:
+        self._read()
+        if len(self.history) % CHECKED_SAMPLES == 0:
+            self._watch.check()
 
     def _read(self) -> None:
         self.latest = self._meter.read()

@@ -21,7 +21,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Finished, Generate, GraphCode, Probed, Proved, RankMemory, Score, Started
 from tokendyno.backend.plan import Plan
-from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.channel import Channel, repeating
 from tokendyno.backend.worker.group import own_group
 from tokendyno.backend.worker.load.check import token_ids, using
 from tokendyno.backend.worker.load.loader import LoadedModel
@@ -30,7 +30,7 @@ from tokendyno.backend.worker.measure.finite import NotFinite
 from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler, of_devices, of_rank
 from tokendyno.backend.worker.measure.scores import Reading, Scores
 from tokendyno.backend.worker.measure.steps import StepStreamer
-from tokendyno.backend.worker.measure.stream import Streamer
+from tokendyno.backend.worker.measure.stream import FLUSH_EVERY_S, Streamer
 from tokendyno.backend.worker.prove.counters import DraftCounter
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.profile import NO_TRACE, Trace, detach, trace
@@ -208,12 +208,12 @@ class Course:
     @contextmanager
     def _sending(self, run: Measured) -> Iterator[None]:
         """Rows are sent while the run is measured; the rest of them once everything has ended."""
-        run.streamer.start()
         try:
-            yield
+            with repeating(run.streamer.flush, FLUSH_EVERY_S, "streamer"):
+                yield
         finally:
             with using(self.session.model.tokenizer):
-                run.streamer.close()
+                run.streamer.flush()
 
     @contextmanager
     def _timed(self, run: Measured) -> Iterator[None]:
