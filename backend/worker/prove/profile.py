@@ -230,21 +230,9 @@ def flex_calls(ops: Counter[str]) -> Counter[str]:
 
 
 def _within(spans: list[tuple[int, int]]) -> Callable[[int], bool]:
-    """Whether a time is in one of these spans (begin, end), which may be nested."""
-    begins: list[int] = []
-    ends: list[int] = []
-    for begin, end in sorted(spans):
-        if ends and begin <= ends[-1]:
-            ends[-1] = max(ends[-1], end)
-        else:
-            begins.append(begin)
-            ends.append(end)
-
-    def inside(moment: int) -> bool:
-        place = bisect.bisect_right(begins, moment) - 1
-        return place >= 0 and moment <= ends[place]
-
-    return inside
+    """Whether a time is in one of these spans (begin, end), which may be nested: whether more have begun than ended."""
+    begins, ends = sorted(begin for begin, _ in spans), sorted(end for _, end in spans)
+    return lambda moment: bisect.bisect_right(begins, moment) > bisect.bisect_left(ends, moment)
 
 
 def _shape(recorded: Sequence[Any]) -> Shape:
