@@ -1,5 +1,6 @@
 """Samples the worker's memory beside the measured path: from NVML on a GPU, resident memory on a CPU."""
 
+import contextlib
 import ctypes
 import gc
 import sys
@@ -57,13 +58,19 @@ class MemoryMeter:
 
     def empty(self) -> None:
         """Give back to the system what earlier runs no longer use, on the GPU too. The next steps allocate anew."""
-        _give_back()
+        gc.collect()
+        if sys.platform == "linux":  # glibc keeps the free part of its heap otherwise; musl has no such function
+            getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)(0)
         if self.device == "cuda":
             torch.cuda.empty_cache()
 
     def begin_peak(self) -> None:
         """Let the kernel find the peak of resident memory from now on, where it does (Linux, `man 5 proc`)."""
-        self._peaks = self._source == self._resident and _reset_peak()
+        self._peaks = False
+        if self._source == self._resident:
+            with contextlib.suppress(OSError):  # refused
+                Path("/proc/self/clear_refs").write_text("5")
+                self._peaks = _peak_bytes() > 0
 
     def peak(self) -> int:
         """Peak since `begin_peak`; 0 where nobody looked for it between two readings."""
@@ -87,28 +94,10 @@ class MemoryMeter:
             self._source, self.label = gpu.used_bytes, "GPU memory in use on the whole device (NVML)"
 
 
-def _reset_peak() -> bool:
-    """Set the kernel's peak of resident memory back to what is resident now. False where that is refused."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return False
-    return _peak_bytes() > 0
-
-
 def _peak_bytes() -> int:
     """The kernel's peak of resident memory; 0 where it tells none."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:")), 0)
-
-
-def _give_back() -> None:
-    """Collect garbage, and have the C library return the free part of its heap (glibc keeps it otherwise)."""
-    gc.collect()
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # not in musl
-        if trim is not None:
-            trim(0)
 
 
 class Sampler:

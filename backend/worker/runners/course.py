@@ -112,7 +112,7 @@ class Course:
             if session.cancelled.is_set():
                 raise InputError("Stopped.")
             session.best.check()
-        left = self._residue.left_bytes(lambda: decoding.fixed_cache)
+        left = self._residue.left_bytes(lambda: decoding.caches.cached)
         session.channel.send(msgspec.structs.replace(scores.scored(), left_bytes=left))
 
     @property

@@ -118,7 +118,10 @@ class GenerateCall:
         limit = dynamo.patch(kept) if plan.prefill_chunk else contextlib.nullcontext()
         whole_model = self._session.compiling.whole_model(plan)
         with torch.inference_mode(), symbolic_sizes(plan.shapes), whole_model, drafts, limit:
-            return self._module_of(plan).generate(
+            if plan.compile_module and self._compiled_module is None:
+                self._compiled_module = torch.compile(self._model.model)
+            module = self._compiled_module if plan.compile_module else self._model.model
+            return module.generate(
                 task.prompt.ids,
                 attention_mask=task.prompt.mask,
                 past_key_values=cache,
@@ -126,13 +129,6 @@ class GenerateCall:
                 stopping_criteria=StoppingCriteriaList([meter]),
                 logits_processor=self._processors(task),
             )
-
-    def _module_of(self, plan: GeneratePlan) -> Any:
-        if not plan.compile_module:
-            return self._model.model
-        if self._compiled_module is None:
-            self._compiled_module = torch.compile(self._model.model)
-        return self._compiled_module
 
     def _settings(self, job: Generate) -> GenerationConfig:
         plan = job.plan.generate

@@ -134,15 +134,10 @@ def _traced(trace: Trace) -> str:
     for backend, marks in _MARKS.items():
         kernels: Counter[str] = Counter()
         for name, n in trace.matching(*marks).items():
-            kernels[_short(name)] += n
+            kernels[name.removeprefix("void ").split("<")[0].split("(")[0][:60]] += n  # without template parameters
         if kernels and not (backend == "softmax" and backends):
             backends.append(f"{backend} ({', '.join(f'{n} x {name}' for name, n in kernels.most_common(2))})")
     return f"{trace.steps} tokens traced: " + (", ".join(backends) or "no attention kernel visible in compiled code")
-
-
-def _short(name: str) -> str:
-    """A kernel's name without its return type and template parameters."""
-    return name.removeprefix("void ").split("<")[0].split("(")[0][:60]
 
 
 _SDPA = "aten::scaled_dot_product_attention"

@@ -120,7 +120,8 @@ def _of_device_map(observation: Observation) -> Finding:
     """Counts the layers that lie as a whole where accelerate's map says, all other parameters likewise, and the copies
     between GPUs in a few more passes: one at least wherever the next layer is on another GPU."""
     planned, model = observation.plan.load.parallel, observation.model
-    mapped = {path: _device(place) for path, place in getattr(model, "hf_device_map", {}).items()}
+    places = getattr(model, "hf_device_map", {}).items()
+    mapped = {path: f"cuda:{place}" if isinstance(place, int) else str(place) for path, place in places}
     layers, rest = dict[str, set[str]](), 0
     misplaced = set[str]()
     for name, parameter in model.named_parameters():
@@ -151,10 +152,6 @@ def _of_device_map(observation: Observation) -> Finding:
 
 _LAYER = re.compile(r"\D*?\.\d+(?=\.)")
 """The beginning of a parameter's name that is its layer's path."""
-
-
-def _device(place: Any) -> str:
-    return f"cuda:{place}" if isinstance(place, int) else str(place)
 
 
 def _mapped(name: str, mapped: dict[str, str]) -> str:
