@@ -21,17 +21,8 @@ from tokendyno.backend.worker.prove.step_time import DIVIDED, Shape, Span, Spans
 ShapedCall = tuple[str, tuple[Shape, ...]]
 """An operator, and the shapes of its first inputs; () for one that is not a tensor."""
 
-SHAPED = frozenset(
-    {
-        "aten::softmax",
-        "aten::scaled_dot_product_attention",
-        "aten::linear",
-        "aten::mm",
-        "aten::addmm",
-        "aten::bmm",
-        "aten::index",
-    }
-)
+_SHAPED = ("softmax", "scaled_dot_product_attention", "linear", "mm", "addmm", "bmm", "index")
+SHAPED = frozenset(f"aten::{name}" for name in _SHAPED)
 """Operators whose calls are told apart by shape."""
 
 PRODUCTS = ("aten::mm", "aten::addmm")

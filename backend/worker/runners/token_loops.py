@@ -186,6 +186,9 @@ class OwnLoop:
 
     def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
         job, scores, listener, best = task.job, task.scores, task.listener, self._session.best
+        tokens = task.prompt.tokens  # in a run all lengths are read by a pass of their own, else the first few
+        if own_pass and (len(self._own_passes) < MOST_LENGTHS or listener is None):
+            self._own_passes.add(tokens)
         with torch.inference_mode():
             loop = self._loop_for(job.plan.generate)
             if listener is not None:
@@ -200,7 +203,7 @@ class OwnLoop:
                 job.seed,
                 job.ignore_eos,
                 None if scores is None else scores.ids,
-                own_pass and self._worth_a_pass(task),
+                own_pass and tokens in self._own_passes,
                 0 if listener is None else listener.likely,
             )
             self.own_steps += loop.steps
@@ -229,13 +232,6 @@ class OwnLoop:
             )
             self._loop_plan = plan
         return self._loop
-
-    def _worth_a_pass(self, task: Task) -> bool:
-        """Whether prompts of that length are read by a pass of their own: in a run all, else the first few lengths."""
-        tokens = task.prompt.tokens
-        if len(self._own_passes) < MOST_LENGTHS or task.listener is None:
-            self._own_passes.add(tokens)
-        return tokens in self._own_passes
 
     def prompt_positions(self, cache: Any, generated: int) -> int:
         """Those of the cache that no decode step wrote."""
