@@ -193,11 +193,7 @@ class Optimization:
 
     def choice(self, name: str) -> Choice:
         """The choice of that name, with values or without; KeyError if there is none."""
-        plain, _ = divided(name)
-        for choice in self.choices:
-            if choice.name == plain:
-                return choice
-        raise KeyError(name)
+        return {choice.name: choice for choice in self.choices}[divided(name)[0]]
 
     def loss(self, name: str) -> int:
         """How much is lost with that choice, for sorting: 0 for the default, most for what is never suggested."""

@@ -80,10 +80,8 @@ class MemoryMeter:
         return int(self._process.memory_info().rss)
 
     def _use_nvml(self) -> None:
-        def allocator() -> int:
-            return int(torch.cuda.memory_reserved(self.index))
-
-        self._source, self.label = allocator, "GPU memory reserved by the allocator (NVML gives none)"
+        self._source = lambda: int(torch.cuda.memory_reserved(self.index))
+        self.label = "GPU memory reserved by the allocator (NVML gives none)"
         torch.zeros(1, device=torch.device("cuda", self.index))  # a context, so that NVML shows this process
         gpu = self.gpu = open_nvml(self.index)
         if gpu is None:

@@ -20,14 +20,10 @@ BETWEEN_GPUS = "Memcpy PtoP"
 
 
 def find(observation: Observation) -> Finding:
-    if observation.plan.load.parallel.kind == "device-map":
-        return _of_device_map(observation)
-    return _of_ranks(observation)
-
-
-def _of_ranks(observation: Observation) -> Finding:
     """Counts on every rank the matrices of which it holds a part, and exchanges in a few more passes."""
     planned = observation.plan.load.parallel
+    if planned.kind == "device-map":
+        return _of_device_map(observation)
     split = _split_matrices(observation.model)
     ranks = [msgspec.json.decode(rank, type=_SplitMatrices) for rank in observation.gather(msgspec.json.encode(split))]
     matrices = sum(rank.matrices for rank in ranks)
