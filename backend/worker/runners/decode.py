@@ -1,6 +1,7 @@
 """One prompt and the tokens after it, which a loop chooses: prompt, cache, warm-up, and what came of it."""
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from tokendyno.backend.units import plural
 from tokendyno.backend.worker.group import own_group
 from tokendyno.backend.worker.measure.annotations import Window
 from tokendyno.backend.worker.measure.memory import Sampler
-from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
+from tokendyno.backend.worker.measure.meter import CudaMeter, Meter, sliding_layers
 from tokendyno.backend.worker.measure.scores import Scores
 from tokendyno.backend.worker.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
 from tokendyno.backend.worker.prove.counters import PassCounter, expected_drafts
@@ -144,7 +145,10 @@ class Decoding:
     # --- the run and what came of it --------------------------------------------------------------
 
     def meter(self, task: Task, cache: Any, sampler: Sampler) -> Meter:
-        return self.loop.meter(cache, self._sliding, task.job.batch_size, sampler, task.prompt.tokens)
+        cuda, own = self._session.cuda, self.loop.keeps_step
+        kind = CudaMeter if cuda and not own else functools.partial(Meter, cuda=cuda)
+        stop, prompt_tokens = self._session.cancelled.is_set, task.prompt.tokens
+        return kind(cache, self._sliding, task.job.batch_size, sampler, stop, prompt_tokens)
 
     @contextmanager
     def around(self, task: Task, meter: Meter) -> Iterator[None]:

@@ -20,8 +20,6 @@ from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.sampling import Sampling
 from tokendyno.backend.worker.measure.finite import BestOfEach, best_of_drafts, of_rows
-from tokendyno.backend.worker.measure.memory import Sampler
-from tokendyno.backend.worker.measure.meter import CudaMeter, Meter
 from tokendyno.backend.worker.measure.scores import GivenText
 from tokendyno.backend.worker.patch.quantized import saturate_fp8_cache, unpack_with_torch
 from tokendyno.backend.worker.prompt import symbolic_sizes
@@ -103,11 +101,6 @@ class GenerateCall:
         self._session, self._model = session, session.model
         self._compiled_module: Any = None  # of torch.compile, around the model
 
-    def meter(self, cache: Any, sliding: list[bool], rows: int, sampler: Sampler, prompt_tokens: int) -> Meter:
-        """The clock of one generation."""
-        kind = CudaMeter if self._session.cuda else Meter
-        return kind(cache, sliding, rows, sampler, self._session.cancelled.is_set, prompt_tokens)
-
     def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
         """The new tokens of a task; `meter` is told each of them. Returns ids (B, P + generated). `own_pass`: the
         prompt may be read by a pass that is made for its length."""
@@ -180,9 +173,6 @@ class OwnLoop:
         self._loop: DecodeLoop | None = None
         self._loop_plan: GeneratePlan | None = None
         self._own_passes: set[int] = set()  # lengths of prompts with a pass of their own
-
-    def meter(self, cache: Any, sliding: list[bool], rows: int, sampler: Sampler, prompt_tokens: int) -> Meter:
-        return Meter(cache, sliding, rows, sampler, self._session.cancelled.is_set, cuda=self._session.cuda)
 
     def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
         job, scores, listener, best = task.job, task.scores, task.listener, self._session.best
