@@ -144,7 +144,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
             operator_names.append(name)
         if name in SHAPED:
             _add_shapes(result, batched_products, event, name)
-    _fold_batches(result.shapes, result.formats, batched_products)
+    _fold_batches(result, batched_products)
     del result.ops[_STEP_END]
     inside, first_end = _within(compiled), min(ends, default=math.inf)
     for begin, name in zip(operator_begins, operator_names, strict=True):
@@ -173,11 +173,9 @@ def _format(event: Any, name: str) -> str:
     return _FORMATS.get(dtype, str(dtype))
 
 
-def _fold_batches(
-    shapes: Counter[ShapedCall], formats: Counter[tuple[Shape, str]], batched: Counter[tuple[tuple[Shape, ...], str]]
-) -> None:
+def _fold_batches(result: Trace, batched: Counter[tuple[tuple[Shape, ...], str]]) -> None:
     """Count a batched product as a product of two matrices where a linear layer made it (`aten::linear` calls bmm)."""
-    layers: Counter[tuple[Shape, ...]] = Counter()
+    shapes, layers = result.shapes, Counter[tuple[Shape, ...]]()
     for (name, inputs), n in shapes.items():
         if name == _LINEAR:
             layers[inputs[:2]] += n
@@ -190,7 +188,7 @@ def _fold_batches(
         if of_layers > 0:
             shapes[product] += of_layers
             shapes[_BATCHED, inputs] -= of_layers
-            formats[weight[1:], dtype] += of_layers
+            result.formats[weight[1:], dtype] += of_layers
 
 
 def _span(event: Any, name: str, on_gpu: bool) -> Span:
