@@ -82,7 +82,6 @@ class Course:
         self.session.graph_calls.rest()
         self.session.best.forget()
         self._residue.note_left(run, before)
-        run.counts.traced = proof.traced
         self.session.channel.send(Proved(proof.findings, flat(run.counts), proof.step, proof.no_step, proof.code))
 
     def probe(self, token_ids: list[int]) -> None:
@@ -242,7 +241,6 @@ class Course:
         run.counts.graphs = session.graph_calls.counts(outcome.steps)
         run.counts.update(outcome.counts)
         proof = witness(session, self.generation, run) if proving else Proof()
-        run.counts.traced = proof.traced
         ranks = self._shares(run)
         session.best.forget()
         if job.keep and not (proving or cancelled):
@@ -335,11 +333,11 @@ class Proof(NamedTuple):
     step: StepTime | None = None
     no_step: str = "the run ended before it was traced"
     code: list[GraphCode] = []
-    traced: Traced = Traced()
 
 
 def witness(session: Session, generation: Generation, run: Measured) -> Proof:
-    """What was in effect in a run, and in a few further steps in the same shapes, under a profiler."""
+    """What was in effect in a run, and in a few further steps in the same shapes, under a profiler. The run counts what
+    was traced."""
 
     def profiled() -> Trace:
         stacks = {tuple(local_part(weight).shape) for weight in session.model.model.parameters() if weight.ndim == 3}
@@ -357,15 +355,14 @@ def witness(session: Session, generation: Generation, run: Measured) -> Proof:
         profile = observation.trace()
     except Exception as error:
         profile = dataclasses.replace(NO_TRACE, no_step=f"the trace failed: {type(error).__name__}: {error}"[:300])
-    traced = Traced()
     if session.cuda:
         torch.cuda.synchronize()
-        traced = Traced(profiler_attached=int(not detach()))
+        run.counts.traced = Traced(profiler_attached=int(not detach()))
     step = profile.step
     if step is not None and step.gpu and run.task.job.traffic is None:  # those of many requests differ
         idle_s = sum(step.parts_s.get(part, 0.0) for part in ("gaps", "host"))
-        traced = msgspec.structs.replace(traced, step_busy_s=step.seconds - idle_s)
-    return Proof(findings, step, profile.no_step, code, traced)
+        run.counts.traced = msgspec.structs.replace(run.counts.traced, step_busy_s=step.seconds - idle_s)
+    return Proof(findings, step, profile.no_step, code)
 
 
 def course_for(
