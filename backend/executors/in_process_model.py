@@ -118,24 +118,17 @@ class InProcessModel:
         ends: Collection[int],
         likely: int,
     ) -> "Future[None]":
-        """Generate; `take` takes each token, `ends` and `likely` are those of `streaming.stream`."""
-        if (texts := self._texts) is not None:
-            from tokendyno.backend.worker.runners.texts import Text
+        """Generate; `take`, `ends` and `likely` are those of `texts.Text` and `texts.stream`."""
+        from tokendyno.backend.worker.runners.texts import Text, stream
 
+        if (texts := self._texts) is not None:
             text = Text(job, take, stop, {*ends, *(() if job.ignore_eos else self.loaded.eos)})
             if texts.join(text):
                 _THREAD.submit(lambda: self._work_at(texts))
             return text.done
 
-        def ending() -> bool:
-            return stop() or _THREAD.ending.is_set()
-
-        def generate() -> None:
-            from tokendyno.backend.worker.runners.texts import stream
-
-            stream(self._ready().take_course(job.plan), job, take, ending, ends, likely)
-
-        return self._submit(generate)
+        text = Text(job, take, lambda: stop() or _THREAD.ending.is_set(), ends)
+        return self._submit(lambda: stream(self._ready().take_course(job.plan), text, likely))
 
     def text_ids(self, text: str) -> list[int]:
         """The tokens of a text. InputError where the tokenizer fails on it."""

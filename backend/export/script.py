@@ -147,7 +147,7 @@ class _Decoder(Printer):
         yield _REPORT
 
     def _warm_up(self) -> Iterator[str]:
-        """The warm-up of `tokendyno.backend.worker.runners.warmup`, but that a slow prompt too is read three times."""
+        """The warm-up of `tokendyno.backend.worker.runners.decode`, but that a slow prompt too is read three times."""
         few = max(2, min(WARM_UP, self.work.max_new_tokens))
         yield f"short = (inputs, {few})  # a prompt and new tokens: they load and compile kernels, allocate memory"
         yield f"warm_up = [{', '.join(['short'] * WARM_UP_PROMPTS)}]"

@@ -112,6 +112,7 @@ class Choice:
               0 nothing, 10 nothing (only experts), 20 time, 30 float32 precision, 40 down to 8 bits, 50 down to 4
     combines  choices of other axes, as (axis, choice), to be suggested together with it where it alone is not enough
     example   how it may be written, where its name alone says too little to run
+    value     what the field of the plan becomes that the axis sets, where that is not its name
     tried_on_several_gpus  of rows of the table of what fits: whether a model was run with it, split over several GPUs
     """
 
@@ -124,6 +125,7 @@ class Choice:
     tried_on_several_gpus: bool = True
     values: Values = field(default_factory=dict)
     example: str = ""
+    value: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", self.title or self.name)
@@ -149,7 +151,7 @@ def joined(name: str, values: Mapping[str, str]) -> str:
 class Optimization:
     """Base of every axis.
 
-    sets           the field of the plan that is the choice's name, such as "load.loading"; "": `edit` says more
+    sets           the field of the plan that is the choice's `value`, such as "load.loading"; "": `edit` says more
     off            the choice with which nothing is done, so that there is nothing to prove; "" if there is none
     witness        measured bytes that must agree with the prediction if the choice is in effect; "" if none do
     order          place among the axes; those that edit the load come before those that edit the generation
@@ -191,11 +193,7 @@ class Optimization:
 
     def choice(self, name: str) -> Choice:
         """The choice of that name, with values or without; KeyError if there is none."""
-        plain, _ = divided(name)
-        for choice in self.choices:
-            if choice.name == plain:
-                return choice
-        raise KeyError(name)
+        return {choice.name: choice for choice in self.choices}[divided(name)[0]]
 
     def loss(self, name: str) -> int:
         """How much is lost with that choice, for sorting: 0 for the default, most for what is never suggested."""
@@ -230,7 +228,8 @@ class Optimization:
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         part, field = self.sets.split(".")
         setters: dict[str, Callable[..., Plan]] = {"load": load_with, "generate": generate_with, "batch": Plan.batched}
-        return setters[part](plan, **{field: name})
+        value = self.choice(name).value
+        return setters[part](plan, **{field: name if value is None else value})
 
     def write(self, script: Script, plan: Plan) -> None:
         """Add this axis's part of the plan to the exported script; nothing if it is the default."""

@@ -38,17 +38,9 @@ OBSTACLES: tuple[When, ...] = (no_gpu, old_gpu, old_triton, no_kernels_package, 
 
 def own(s: Subject) -> bool:
     experts = s.choices["experts"]
-    return routed.supported(s) and (experts == "triton" or (experts == "auto" and (over_ranks(s) or stands_in(s))))
-
-
-def over_ranks(s: Subject) -> bool:
-    """Whether ranks are to share the model, each with a part of every mixture."""
-    return s.choices["parallel"].startswith(("tensor-", "expert-"))
-
-
-def stands_in(s: Subject) -> bool:
-    """Whether the Hub's kernels would run here, but cannot be had."""
-    return [obstacle for obstacle in OBSTACLES if obstacle(s)] == [kernel_unreachable]
+    over_ranks = s.choices["parallel"].startswith(("tensor-", "expert-"))  # each has a part of every mixture
+    stands_in = [obstacle for obstacle in OBSTACLES if obstacle(s)] == [kernel_unreachable]
+    return routed.supported(s) and (experts == "triton" or (experts == "auto" and (over_ranks or stands_in)))
 
 
 def native(s: Subject) -> bool:

@@ -57,6 +57,24 @@ class Channel:
         self.send(Progress(phase, "end", steps.seconds, 1.0))
 
 
+@contextmanager
+def repeating(act: Callable[[], object], every_s: float, name: str) -> Iterator[None]:
+    """Within it, a thread of that name calls `act` again and again, so many seconds apart."""
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.wait(every_s):
+            act()
+
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
 class PipeChannel(Channel):
     """Writes each event to a file descriptor as one JSON line. `broken` is called when nobody reads any more."""
 

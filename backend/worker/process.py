@@ -165,12 +165,10 @@ class _Distributions(dict[str, list[str]]):
 @contextlib.contextmanager
 def light_imports() -> Iterator[None]:
     """Context in which transformers imports its modules as if those packages were missing; afterwards it finds them."""
-    distributions = importlib.metadata.packages_distributions
-    importlib.metadata.packages_distributions = _Distributions
-    try:
+    from unittest import mock
+
+    with mock.patch.object(importlib.metadata, "packages_distributions", _Distributions):
         from transformers.utils import import_utils
-    finally:
-        importlib.metadata.packages_distributions = distributions
 
     is_available = import_utils._is_package_available
     hidden = {_UNUSED, *(lazy[0] for lazy in _LAZY)}
@@ -184,11 +182,10 @@ def light_imports() -> Iterator[None]:
             answer.cache_clear()
 
     clear_caches()
-    import_utils._is_package_available = visible
     try:
-        yield
+        with mock.patch.object(import_utils, "_is_package_available", visible):
+            yield
     finally:
-        import_utils._is_package_available = is_available
         clear_caches()
     for package, importer, name, module, real in _LAZY:
         if is_available(package)[0]:

@@ -177,7 +177,9 @@ class Reports(logging.Handler):
                 logger.removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = _essence(record.getMessage())
+        """Keep the lines of a record that say what failed and why, without secrets."""
+        lines = [line for line in redact(record.getMessage()).splitlines() if line.strip() and not _NOISE.match(line)]
+        text = "; ".join(" ".join(line.strip(" |").split()) for line in dict.fromkeys(lines))
         if text and text not in self._texts:
             self._texts.append(text)
 
@@ -188,12 +190,6 @@ class Reports(logging.Handler):
             return text
         half = MOST_CHARACTERS // 2  # a report begins with what failed, and ends with why
         return f"{text[:half]} [...] {text[-half:]}"
-
-
-def _essence(text: str) -> str:
-    """The lines of a log record that say what failed and why, without secrets."""
-    lines = [line for line in redact(text).splitlines() if line.strip() and not _NOISE.match(line)]
-    return "; ".join(" ".join(line.strip(" |").split()) for line in dict.fromkeys(lines))
 
 
 # --- in somebody else's process ------------------------------------------------------------------

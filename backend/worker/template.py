@@ -114,7 +114,9 @@ def _become_worker(env: dict[str, str], fds: list[int], begins: int, mapped: lis
     os.environ.clear()
     os.environ.update(env)
     os.close(begins)
-    _map_again(mapped)
+    libc = ctypes.CDLL(None, use_errno=True)
+    for address, length in mapped:  # which a fork leaves to the first use: it would count as memory of a run
+        libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(length), MADV_POPULATE_READ)
     try:
         work(forked=True)
     except BaseException:
@@ -139,13 +141,6 @@ def _mapped() -> list[tuple[int, int]]:
                 elif entry >> 63:
                     ranges.append((address, page))
     return ranges
-
-
-def _map_again(ranges: list[tuple[int, int]]) -> None:
-    """Map what was mapped before the fork, which leaves that to the first use: it would count as memory of a run."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    for address, length in ranges:
-        libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(length), MADV_POPULATE_READ)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
+from tokendyno.backend.worker.loop.cuda_graph import CapturedPasses, without_idle_mask
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 

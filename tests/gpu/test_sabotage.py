@@ -57,7 +57,7 @@ def one_in_three(step: Callable[[], None], replay: Callable[[], None]) -> Callab
 
 def passes_by_hand(every: int) -> Patch:
     """One in so many of an encoder's captured passes is no replay."""
-    from tokendyno.backend.worker.loop.passes import CapturedPasses
+    from tokendyno.backend.worker.loop.cuda_graph import CapturedPasses
 
     plain, count = CapturedPasses.__call__, itertools.count()
 

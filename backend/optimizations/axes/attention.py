@@ -28,13 +28,7 @@ HUB_FA2, HUB_FA3, HUB_FA4 = (f"kernels-community/{name}" for name in ("flash-att
 
 _PACKAGES = {FA2: "flash-attn", FA3: "flash-attn-3", FA4: "flash-attn-4"}
 _INSTEAD = {FA2: HUB_FA2, FA3: HUB_FA3, FA4: HUB_FA4}
-_TITLES = {
-    FA2: "FlashAttention 2",
-    FA3: "FlashAttention 3",
-    FA4: "FlashAttention 4",
-    HUB_FA2: f"The kernel {HUB_FA2}",
-    HUB_FA3: f"The kernel {HUB_FA3}",
-}
+_TITLES = {FA2: "FlashAttention 2", FA3: "FlashAttention 3", FA4: "FlashAttention 4"}
 _FLASH = "transformers 5.22: modeling_flash_attention_utils.FLASH_ATTENTION_COMPATIBILITY_MATRIX"
 _CHECK = "transformers 5.22: PreTrainedModel._check_and_adjust_attn_implementation"
 _NO_SINKS = (FA2, FA3, HUB_FA2)
@@ -96,7 +90,7 @@ ANY_HUB = (
 def _unsupported(name: str) -> tuple[Rule, ...]:
     """What the device, the model or the number format refuses."""
     return (
-        blocked(lambda s: not s.cuda, f"{_TITLES[name]} runs on NVIDIA GPUs only.", _FLASH),
+        blocked(lambda s: not s.cuda, f"{_TITLES.get(name, f'The kernel {name}')} runs on NVIDIA GPUs only.", _FLASH),
         blocked(
             lambda s: s.facts.architecture in NO_FLASH,
             "transformers does not support FlashAttention for this architecture.",
@@ -314,11 +308,9 @@ class Attention(Optimization):
     aliases = {
         "": ("attn_implementation", "set_attn_implementation"),
         "sdpa": ("scaled_dot_product_attention",),
-        "flash_attention_2": ("fa2", "flash-attn"),
-        "flash_attention_3": ("fa3", "flash-attn"),
-        "flash_attention_4": ("fa4", "flash-attn"),
-        "kernels-community/flash-attn2": ("fa2", "flash-attn"),
-        "kernels-community/vllm-flash-attn3": ("fa3", "flash-attn"),
+        **dict.fromkeys((FA2, HUB_FA2), ("fa2", "flash-attn")),
+        **dict.fromkeys((FA3, HUB_FA3), ("fa3", "flash-attn")),
+        FA4: ("fa4", "flash-attn"),
     }
     costs = {
         "eager": "time and memory at long prompts",
@@ -349,9 +341,9 @@ class Attention(Optimization):
             title="sdpa with GQA",
         ),
         Choice("flex_attention", "PyTorch's attention with compiled masks and score modifications.", FLEX_RULES),
-        Choice(FA2, "The package flash-attn.", flash_rules(FA2), title="FlashAttention 2"),
-        Choice(FA3, "The package flash-attn-3, for Hopper.", flash_rules(FA3), title="FlashAttention 3"),
-        Choice(FA4, "The package flash-attn-4, for Hopper and Blackwell.", flash_rules(FA4), title="FlashAttention 4"),
+        Choice(FA2, "The package flash-attn.", flash_rules(FA2), title=_TITLES[FA2]),
+        Choice(FA3, "The package flash-attn-3, for Hopper.", flash_rules(FA3), title=_TITLES[FA3]),
+        Choice(FA4, "The package flash-attn-4, for Hopper and Blackwell.", flash_rules(FA4), title=_TITLES[FA4]),
         Choice(
             HUB_FA2,
             "FlashAttention 2 as prebuilt, from the Hub (kernels-community).",

@@ -159,15 +159,13 @@ class BatchSize(ManyRequests):
     title = "Batch size"
     summary = "Requests in work at once: rows of a static batch, or requests in a step of continuous batching."
     default = "auto"
+    sets = "batch.rows"
     order = 61
     aliases = {"": ("max_requests_per_batch",)}
     choices = (
-        Choice("auto", "As many as the run allows at once, for both arms."),
-        *(Choice(str(n), f"At most {n} at once.", _NEEDS_BATCHES) for n in (1, 2, 4, 8, 16, 32, 64, 128, 256)),
+        Choice("auto", "As many as the run allows at once, for both arms.", value=0),
+        *(Choice(str(n), f"At most {n} at once.", _NEEDS_BATCHES, value=n) for n in (1, 2, 4, 8, 16, 32, 64, 128, 256)),
     )
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return plan.batched(rows=0 if name == "auto" else int(name))
 
 
 _CODE = "backend/worker/runners/static_batch.py"
@@ -210,19 +208,17 @@ class PageSize(ManyRequests):
     title = "Page size"
     summary = "Tokens in a page of the KV cache: small pages waste less room at the end of a request."
     default = "256"
+    sets = "batch.page_tokens"
     in_pages = True
     order = 64
     aliases = {"": ("block_size",)}
     choices = (
-        Choice("256", "The page size of transformers; what FlashAttention 2 needs.", title="256 tokens"),
+        Choice("256", "The page size of transformers; what FlashAttention 2 needs.", title="256 tokens", value=256),
         *(
-            Choice(str(n), f"Pages of {n} tokens.", (_only_continuous("pages"),), title=f"{n} tokens")
+            Choice(str(n), f"Pages of {n} tokens.", (_only_continuous("pages"),), title=f"{n} tokens", value=n)
             for n in (16, 32, 64, 128)
         ),
     )
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return plan.batched(page_tokens=int(name))
 
 
 _BUDGET = (_only_continuous("a token budget for each step"),)
@@ -233,19 +229,17 @@ class BatchTokens(ManyRequests):
     title = "Tokens a step"
     summary = "Tokens that one step may process, those of prompts included: long prompts are cut into several steps."
     default = "512"
+    sets = "batch.step_tokens"
     in_pages = True
     order = 66
     aliases = {"": ("max_batch_tokens",)}
     choices = (
-        Choice("512", "Prompts of more tokens are cut into steps of 512."),
+        Choice("512", "Prompts of more tokens are cut into steps of 512.", value=512),
         *(
-            Choice(str(n), f"Prompts of more tokens are cut into steps of {n:,}.", _BUDGET, title=f"{n:,}")
+            Choice(str(n), f"Prompts of more tokens are cut into steps of {n:,}.", _BUDGET, title=f"{n:,}", value=n)
             for n in (128, 256, 1024, 2048, 4096, 8192)
         ),
     )
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return plan.batched(step_tokens=int(name))
 
 
 class Scheduler(ManyRequests):
@@ -287,21 +281,20 @@ class AsyncBatching(ManyRequests):
     title = "Asynchronous batching"
     summary = "Whether the next step is prepared while the GPU works on this one."
     default = "off"
+    sets = "batch.asynchronous"
     off = "off"
     in_pages = True
     order = 70
     aliases = {"on": ("use_async_batching",)}
     choices = (
-        Choice("off", "A step is prepared when the one before it is done."),
+        Choice("off", "A step is prepared when the one before it is done.", value=False),
         Choice(
             "on",
             "A step is prepared while the GPU works on the one before it, at the cost of a second set of inputs.",
             _ASYNCHRONOUS,
+            value=True,
         ),
     )
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return plan.batched(asynchronous=name == "on")
 
 
 _GRAPHS = (
@@ -333,21 +326,20 @@ class BatchGraphs(ManyRequests):
     title = "Graphs of steps"
     summary = "Whether the steps of continuous batching are replayed as CUDA graphs, for rounded numbers of tokens."
     default = "off"
+    sets = "batch.graphs"
     off = "off"
     in_pages = True
     order = 72
     aliases = {"on": ("use_cuda_graph",)}
     choices = (
-        Choice("off", "The kernels of a step are launched one by one."),
+        Choice("off", "The kernels of a step are launched one by one.", value=False),
         Choice(
             "on",
             "Steps are padded to rounded sizes, captured once for each size before the run, and replayed.",
             _GRAPHS,
+            value=True,
         ),
     )
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return plan.batched(graphs=name == "on")
 
 
 AXES = (

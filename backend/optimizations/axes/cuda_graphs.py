@@ -146,7 +146,7 @@ class CudaGraphs(Optimization):
     def write(self, script: Script, plan: Plan) -> None:
         """The custom decode loop captures its step itself: see `loop`."""
         if plan.generate.cuda_graphs == "manual" and plan.generate.loop != "own":
-            script.define("worker/loop/passes.py", "CapturedPasses", "without_idle_mask")
+            script.define("worker/loop/cuda_graph.py", "CapturedPasses", "without_idle_mask")
             script.forward += ["inputs = without_idle_mask(inputs)", "forward = CapturedPasses(forward)"]
 
 

@@ -93,18 +93,16 @@ class Loop(Optimization):
         script.define("worker/loop/loop.py", "DecodeLoop")
         eight_bits = ", eight_bits=True" if plan.generate.cache.quantized else ""
         script.cache = f"StaticSlotCache(model.config, MAX_LENGTH{eight_bits})"
-        generate, keywords = plan.generate, dict[str, str]()
-        if generate.compile_mode is not None:
-            keywords["compile_mode"] = quoted(generate.compile_mode)
-        if generate.cuda_graphs == "manual":
-            keywords["cuda_graph"] = "True"
-        if generate.prefill_chunk:
-            keywords["prefill_chunk"] = str(generate.prefill_chunk)
-        if generate.prefill_graphs:
-            keywords["prefill_graphs"] = "True"
-        if generate.prefill_compiled:
-            keywords["prefill_compiled"] = "True"
-        script.loop = call("DecodeLoop", ["model", "pad", "eos"], keywords)
+        generate = plan.generate
+        keywords = {
+            "compile_mode": quoted(generate.compile_mode) if generate.compile_mode is not None else "",
+            "cuda_graph": "True" if generate.cuda_graphs == "manual" else "",
+            "prefill_chunk": str(generate.prefill_chunk or ""),
+            "prefill_graphs": "True" if generate.prefill_graphs else "",
+            "prefill_compiled": "True" if generate.prefill_compiled else "",
+        }
+        given = {name: value for name, value in keywords.items() if value}
+        script.loop = call("DecodeLoop", ["model", "pad", "eos"], given)
         script.generate.clear()
 
 

@@ -110,7 +110,7 @@ _CAPTURED = (
     note(
         lambda s: s.cuda and s.choices["shapes"] == "exact",
         "Each length of a prompt is a graph of its own, captured in the warm-up: shapes=buckets makes few of them.",
-        "backend/worker/loop/passes.py",
+        "backend/worker/loop/cuda_graph.py",
     ),
 )
 

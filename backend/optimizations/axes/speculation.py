@@ -1,6 +1,6 @@
 """Whether draft tokens are proposed and verified together."""
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, generate_with, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
 from tokendyno.backend.optimizations.conditions import kv_cache
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
@@ -66,6 +66,7 @@ class Speculation(Optimization):
     title = "Speculation"
     summary = "Propose several draft tokens and verify them in one forward pass."
     default = "off"
+    sets = "generate.prompt_lookup"
     off = "off"
     order = 50
     decoders_only = True
@@ -75,18 +76,15 @@ class Speculation(Optimization):
     }
     costs = {"prompt-lookup": "time where the text does not repeat itself"}
     choices = (
-        Choice("off", "One forward pass per token."),
+        Choice("off", "One forward pass per token.", value=0),
         Choice(
             "prompt-lookup",
             f"Where the last tokens occurred before, the {LOOKUP_TOKENS} tokens that followed are the draft.",
             _RULES,
             title="prompt lookup",
+            value=LOOKUP_TOKENS,
         ),
     )
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        tokens = LOOKUP_TOKENS if name == "prompt-lookup" else 0
-        return generate_with(plan, prompt_lookup=tokens)
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.generate.prompt_lookup:

@@ -14,6 +14,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -48,6 +49,11 @@ _MOST_RECORDS = 4096
 _NOTHING = Compiled(0.0, [], {}, {}, 0, 0, 0)
 STAGES = ("dynamo", "inductor", "codegen", "autotune")
 """Stages of compiling a graph; see `Compiled`."""
+
+_SETTINGS = attrgetter(
+    "compile_mode", "compile_values", "compile_cache", "shapes", "loop", "cuda_graphs", "cache.name", "prefill_compiled"
+)
+"""What of a plan compiled code was made for."""
 
 
 def compile_config(plan: GeneratePlan) -> CompileConfig | None:
@@ -163,17 +169,7 @@ class Compiling:
             return []
         self._start = _Start()
         self._key = artefacts.key_of(plan, batch_size, length) if generate.compile_cache == "artefacts" else ""
-        settings = (
-            generate.compile_mode,
-            generate.compile_values,
-            generate.shapes,
-            generate.loop,
-            generate.cuda_graphs,
-            generate.compile_cache,
-            generate.cache.name,
-            self._key,
-            generate.prefill_compiled,
-        )
+        settings = (*_SETTINGS(generate), self._key)
         if settings == self.settings:
             return []
         self._forget()

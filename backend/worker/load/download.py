@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from tokendyno.backend.messages import Amount
 from tokendyno.backend.models.files.hub import WANTED, HubUnreachable, explained, no_safetensors
-from tokendyno.backend.worker.channel import Channel, Steps
+from tokendyno.backend.worker.channel import Channel, Steps, repeating
 
 _PIECE_BYTES = 1 << 17
 """The Hub client reports progress after so many bytes. Its default of 10 MB takes half a minute on a slow line, and
@@ -122,22 +122,14 @@ class Arrivals:
     @contextlib.contextmanager
     def reported(self, steps: Steps) -> Iterator[None]:
         """Within it, report progress as steps of a phase every half second, and once more at the end."""
-        stop = threading.Event()
 
         def report() -> None:
             amount = self.amount()
             fraction = min(1.0, amount.done_bytes / amount.total_bytes) if amount.total_bytes else None
             steps.step(fraction, amount=amount)
 
-        def work() -> None:
-            while not stop.wait(REPORT_S):
-                report()
-
-        thread = threading.Thread(target=work, name="download-progress", daemon=True)
-        thread.start()
         try:
-            yield
+            with repeating(report, REPORT_S, "download-progress"):
+                yield
         finally:
-            stop.set()
-            thread.join()
             report()

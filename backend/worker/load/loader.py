@@ -6,7 +6,6 @@ import functools
 import mmap
 import os
 import sys
-import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from tokendyno.backend.models.available import check_cached
 from tokendyno.backend.models.families import is_encoder
 from tokendyno.backend.models.files.hub import lacking
 from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
-from tokendyno.backend.worker.channel import Channel, Steps
+from tokendyno.backend.worker.channel import Channel, Steps, repeating
 from tokendyno.backend.worker.load import parallel, quantization
 from tokendyno.backend.worker.load.check import TOKENIZER, blaming_config, blaming_weights, named, reading
 from tokendyno.backend.worker.load.device import (
@@ -148,7 +147,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
     observed = Observed()
     make_context(plan, observed)
     phase: PhaseName = "quantize" if quantization.quantizes(plan) else "load"
-    with channel.phasing(phase, source.kind) as steps, LoadProgress(plan, steps, expected_bytes, observed):
+    with channel.phasing(phase, source.kind) as steps, load_progress(plan, steps, expected_bytes, observed):
         if source.kind == "random":
             if plan.quantization != "none" or plan.parallel.kind != "off":
                 model = load_as_checkpoint(plan, observed)
@@ -301,48 +300,37 @@ HOST_SAMPLE_S = 0.02
 _REPORT_S = 0.5
 
 
-class LoadProgress:
-    """Reports a load's progress as the memory that has arrived of `expected_bytes`, every half second while it grows,
-    and records the peaks of host and device memory in `observed`."""
+@contextlib.contextmanager
+def load_progress(plan: LoadPlan, steps: Steps, expected_bytes: int, observed: Observed) -> Iterator[None]:
+    """Around a load: reports as its progress the memory that has arrived of `expected_bytes`, every half second while
+    it grows, and records the peaks of host and device memory in `observed`."""
+    cuda, devices = plan.device == "cuda", cuda_devices(plan)
+    peaks, host_bytes = observed.peak_bytes, MemoryMeter("cpu").read
+    last, due_s = 0.0, _REPORT_S
 
-    def __init__(self, plan: LoadPlan, steps: Steps, expected_bytes: int, observed: Observed) -> None:
-        self._steps, self._expected_bytes, self._peak_bytes = steps, expected_bytes, observed.peak_bytes
-        self._cuda, self._host_bytes = plan.device == "cuda", MemoryMeter("cpu").read
-        self._devices = cuda_devices(plan)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="load-progress", daemon=True)
+    def arrived_bytes() -> int:
+        return sum(int(torch.cuda.memory_allocated(index)) for index in devices) if cuda else host_bytes()
 
-    def __enter__(self) -> "LoadProgress":
-        if self._cuda:
-            for index in self._devices:
-                torch.cuda.reset_peak_memory_stats(index)
-        self._base_bytes = self._read()
-        self._peak_bytes["host"] = self._host_bytes()
-        self._thread.start()
-        return self
+    def sample() -> None:
+        nonlocal last, due_s
+        peaks["host"] = max(peaks["host"], host_bytes())
+        due_s -= HOST_SAMPLE_S
+        if due_s > 0:
+            return
+        due_s = _REPORT_S
+        loaded_bytes = max(0, arrived_bytes() - base_bytes)
+        fraction = min(0.99, loaded_bytes / expected_bytes) if expected_bytes else None
+        if (fraction or loaded_bytes) > last:
+            last = fraction or loaded_bytes
+            steps.step(fraction, amount=Amount(loaded_bytes, expected_bytes or None))
 
-    def __exit__(self, *exc: object) -> None:
-        self._stop.set()
-        self._thread.join()
-        self._peak_bytes["host"] = max(self._peak_bytes["host"], self._host_bytes())
-        if self._cuda:
-            self._peak_bytes["device"] = sum(int(torch.cuda.max_memory_reserved(index)) for index in self._devices)
-
-    def _read(self) -> int:
-        if not self._cuda:
-            return self._host_bytes()
-        return sum(int(torch.cuda.memory_allocated(index)) for index in self._devices)
-
-    def _work(self) -> None:
-        last, due_s = 0.0, _REPORT_S
-        while not self._stop.wait(HOST_SAMPLE_S):
-            self._peak_bytes["host"] = max(self._peak_bytes["host"], self._host_bytes())
-            due_s -= HOST_SAMPLE_S
-            if due_s > 0:
-                continue
-            due_s = _REPORT_S
-            loaded_bytes = max(0, self._read() - self._base_bytes)
-            fraction = min(0.99, loaded_bytes / self._expected_bytes) if self._expected_bytes else None
-            if (fraction or loaded_bytes) > last:
-                last = fraction or loaded_bytes
-                self._steps.step(fraction, amount=Amount(loaded_bytes, self._expected_bytes or None))
+    for index in devices if cuda else ():
+        torch.cuda.reset_peak_memory_stats(index)
+    base_bytes, peaks["host"] = arrived_bytes(), host_bytes()
+    try:
+        with repeating(sample, HOST_SAMPLE_S, "load-progress"):
+            yield
+    finally:
+        peaks["host"] = max(peaks["host"], host_bytes())
+        if cuda:
+            peaks["device"] = sum(int(torch.cuda.max_memory_reserved(index)) for index in devices)

@@ -148,24 +148,19 @@ def choose_staging(dense_bytes: int, gpu: str, gpu_free_bytes: int, host_free_by
 
 
 def copy_to_host(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The tensors in host memory, each in an allocation of its own, so that dropping it frees memory."""
+    """The tensors in host memory, each in an allocation of its own, so that dropping it frees memory. They are copied
+    through a buffer, so that all of torch's threads share the first touch of the new pages."""
     on_gpu = any(tensor.is_cuda for tensor in tensors.values())
     buffer = torch.empty(STAGING_BYTES, dtype=torch.uint8, pin_memory=on_gpu)
-    return {name: _copy(tensor.detach(), buffer) for name, tensor in tensors.items()}
-
-
-def _copy(tensor: torch.Tensor, buffer: torch.Tensor) -> torch.Tensor:
-    """Copy through `buffer` (uint8), so that all of torch's threads share the first touch of the new pages."""
-    copy = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
-    if tensor.numel() == 0:
-        return copy.copy_(tensor)
-    source, target = (t.reshape(-1).view(torch.uint8) for t in (tensor, copy))
-    for begin in range(0, source.numel(), buffer.numel()):
-        part = source[begin : begin + buffer.numel()]
-        staged = buffer[: part.numel()]
-        staged.copy_(part)  # waits for the GPU
-        target[begin : begin + part.numel()].copy_(staged)
-    return copy
+    copies = {name: torch.empty(t.shape, dtype=t.dtype, device="cpu") for name, t in tensors.items()}
+    for name, copied in copies.items():
+        source, target = (t.detach().reshape(-1).view(torch.uint8) for t in (tensors[name], copied))
+        for begin in range(0, source.numel(), buffer.numel()):
+            part = source[begin : begin + buffer.numel()]
+            staged = buffer[: part.numel()]
+            staged.copy_(part)  # waits for the GPU
+            target[begin : begin + part.numel()].copy_(staged)
+    return copies
 
 
 # --- drawn tensors -------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations.axes.loop import STEP_NAME, slot_masks
 from tokendyno.backend.worker.loop.cache import StaticSlotCache, fixed_zeros
-from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
+from tokendyno.backend.worker.loop.cuda_graph import CapturedPasses, without_idle_mask
 from tokendyno.backend.worker.loop.sampling import Sampling, sample
 from tokendyno.backend.worker.vocabulary import scored_ids
 

@@ -76,7 +76,10 @@ class Annotations:
         """New annotations since the last call. `times_s`: when each of the tokens sent so far existed."""
         self._check_compiler()
         self._check_memory(times_s)
-        self._check_pauses(times_s)
+        while self._pauses and self._pauses[0].token < len(times_s):
+            pause = self._pauses.popleft()
+            if pause.seconds >= MIN_SHARE * _latency_s(times_s, pause.token):
+                self.add(pause.kind, pause.seconds, pause.text, pause.token, pause.t_s)
         if self._window is not None and self._window.token < len(times_s):
             self.add("window", 0.0, self._window.text, self._window.token, times_s[self._window.token])
             self._window = None
@@ -126,12 +129,6 @@ class Annotations:
         if skips > self._skips:
             self.add("graph_skip", 0.0, "a graph was run without CUDA graphs; torch gave no reason")
         self._skips = skips
-
-    def _check_pauses(self, times_s: Sequence[float]) -> None:
-        while self._pauses and self._pauses[0].token < len(times_s):
-            pause = self._pauses.popleft()
-            if pause.seconds >= MIN_SHARE * _latency_s(times_s, pause.token):
-                self.add(pause.kind, pause.seconds, pause.text, pause.token, pause.t_s)
 
     def _segments(self) -> int:
         if not self._cuda:

@@ -9,7 +9,6 @@ infinity are the best of any row that has them.
 
 import contextlib
 import functools
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
@@ -23,6 +22,7 @@ UNDO = (
     "Undo this arm's choices one by one; if it fails without them, copy or download the weights again, or choose "
     "another model."
 )
+_SMALL_RANGE = "float16 ends at 65,504, which models trained in bfloat16 may exceed: use dtype=bfloat16. "
 
 Where = Callable[[int], str]
 """Names the element at a place of a flattened tensor, as in "scores of token 5 (counted from 0)"."""
@@ -65,17 +65,9 @@ class BestScores:
         place = first = int(not_finite[0])
         for best, where in scores:
             if place < best.numel():
-                raise NotFinite(f"The {where(place)} are {_kind(float(values[first]))}.", self._advice())
+                kind = "not a number (NaN)" if values[first].isnan() else "infinite"
+                raise NotFinite(f"The {where(place)} are {kind}.", _SMALL_RANGE * (self._dtype == torch.float16) + UNDO)
             place -= best.numel()
-
-    def _advice(self) -> str:
-        if self._dtype != torch.float16:
-            return UNDO
-        return f"float16 ends at 65,504, which models trained in bfloat16 may exceed: use dtype=bfloat16. {UNDO}"
-
-
-def _kind(value: float) -> str:
-    return "not a number (NaN)" if math.isnan(value) else "infinite"
 
 
 def of_rows(first: int, rows: int, place: int) -> str:

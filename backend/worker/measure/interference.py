@@ -69,16 +69,11 @@ class Nvml:
     def figures(self) -> dict[str, float]:
         """Clock, temperature and power now, by the names of `counts.Machine`; refused readings are left out."""
         reads = {
-            "sm_clock_mhz": ("nvmlDeviceGetClockInfo", 1, 1.0),  # NVML_CLOCK_SM
-            "temperature_c": ("nvmlDeviceGetTemperature", 0, 1.0),  # NVML_TEMPERATURE_GPU
-            "power_w": ("nvmlDeviceGetPowerUsage", None, 1e-3),
+            "sm_clock_mhz": (self._read("nvmlDeviceGetClockInfo", 1), 1.0),  # NVML_CLOCK_SM
+            "temperature_c": (self._read("nvmlDeviceGetTemperature", 0), 1.0),  # NVML_TEMPERATURE_GPU
+            "power_w": (self._read("nvmlDeviceGetPowerUsage"), 1e-3),
         }
-        values = {}
-        for name, (read, argument, scale) in reads.items():
-            value = self._read(read) if argument is None else self._read(read, argument)
-            if value is not None:
-                values[name] = value * scale
-        return values
+        return {name: value * scale for name, (value, scale) in reads.items() if value is not None}
 
     def slowed(self) -> list[str] | None:
         """Why the clocks are lower than the load would allow; None where the driver does not say."""

@@ -1,9 +1,9 @@
 """Samples the worker's memory beside the measured path: from NVML on a GPU, resident memory on a CPU."""
 
+import contextlib
 import ctypes
 import gc
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +14,7 @@ import torch
 
 from tokendyno.backend.counts import Memory, RunCounts
 from tokendyno.backend.messages import Annotation, RankMemory
+from tokendyno.backend.worker.channel import repeating
 from tokendyno.backend.worker.measure.interference import CHECK_EVERY_S, CpuProbe, GpuProbe, Nvml, Watch, open_nvml
 from tokendyno.backend.worker.prove.tensor_bytes import bytes_on, cache_tensors, weight_tensors
 
@@ -57,13 +58,19 @@ class MemoryMeter:
 
     def empty(self) -> None:
         """Give back to the system what earlier runs no longer use, on the GPU too. The next steps allocate anew."""
-        _give_back()
+        gc.collect()
+        if sys.platform == "linux":  # glibc keeps the free part of its heap otherwise; musl has no such function
+            getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)(0)
         if self.device == "cuda":
             torch.cuda.empty_cache()
 
     def begin_peak(self) -> None:
         """Let the kernel find the peak of resident memory from now on, where it does (Linux, `man 5 proc`)."""
-        self._peaks = self._source == self._resident and _reset_peak()
+        self._peaks = False
+        if self._source == self._resident:
+            with contextlib.suppress(OSError):  # refused
+                Path("/proc/self/clear_refs").write_text("5")
+                self._peaks = _peak_bytes() > 0
 
     def peak(self) -> int:
         """Peak since `begin_peak`; 0 where nobody looked for it between two readings."""
@@ -73,10 +80,8 @@ class MemoryMeter:
         return int(self._process.memory_info().rss)
 
     def _use_nvml(self) -> None:
-        def allocator() -> int:
-            return int(torch.cuda.memory_reserved(self.index))
-
-        self._source, self.label = allocator, "GPU memory reserved by the allocator (NVML gives none)"
+        self._source = lambda: int(torch.cuda.memory_reserved(self.index))
+        self.label = "GPU memory reserved by the allocator (NVML gives none)"
         torch.zeros(1, device=torch.device("cuda", self.index))  # a context, so that NVML shows this process
         gpu = self.gpu = open_nvml(self.index)
         if gpu is None:
@@ -87,28 +92,10 @@ class MemoryMeter:
             self._source, self.label = gpu.used_bytes, "GPU memory in use on the whole device (NVML)"
 
 
-def _reset_peak() -> bool:
-    """Set the kernel's peak of resident memory back to what is resident now. False where that is refused."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return False
-    return _peak_bytes() > 0
-
-
 def _peak_bytes() -> int:
     """The kernel's peak of resident memory; 0 where it tells none."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:")), 0)
-
-
-def _give_back() -> None:
-    """Collect garbage, and have the C library return the free part of its heap (glibc keeps it otherwise)."""
-    gc.collect()
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # not in musl
-        if trim is not None:
-            trim(0)
 
 
 class Sampler:
@@ -124,14 +111,13 @@ class Sampler:
     def __init__(self, meter: MemoryMeter, other_meters: Sequence[MemoryMeter] = ()) -> None:
         self._meter, self._other_meters = meter, other_meters
         self.beside: list[list[tuple[float, int]]] = [[] for _ in other_meters]
-        self._stop = threading.Event()
         self.history: list[tuple[float, int]] = []
         self._taken = 0
         self.latest = meter.read()
         self.peak = self.latest
         self._begin_s = time.perf_counter()
         self._watch = Watch([CpuProbe(), *([GpuProbe(meter.gpu)] if meter.gpu is not None else [])])
-        self._thread = threading.Thread(target=self._work, name="memory", daemon=True)
+        self._sampling = repeating(self._sample, SAMPLE_EVERY_S, "memory")
 
     def __enter__(self) -> "Sampler":
         if self._meter.device == "cuda":
@@ -141,12 +127,11 @@ class Sampler:
         self._meter.begin_peak()
         self._read()
         self._watch.begin()
-        self._thread.start()
+        self._sampling.__enter__()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._stop.set()
-        self._thread.join()
+        self._sampling.__exit__(None, None, None)
         self._read()
         self.peak = max(self.peak, self._meter.peak())
         self._watch.end()
@@ -161,21 +146,18 @@ class Sampler:
     def figures(self) -> RunCounts:
         """Memory of the run that ended, as the meter's label says and by torch's allocator (CUDA), and the figures of
         the probes."""
-        memory = Memory(process_now_bytes=self.latest)
+        allocator: dict[str, int] = {}
         if self._meter.device == "cuda":
-            memory = Memory(
-                process_now_bytes=self.latest,
-                allocator_now_bytes=torch.cuda.memory_allocated(),
-                allocator_peak_bytes=torch.cuda.max_memory_allocated(),
-                allocator_reserved_bytes=torch.cuda.max_memory_reserved(),
-            )
+            allocator["allocator_now_bytes"] = torch.cuda.memory_allocated()
+            allocator["allocator_peak_bytes"] = torch.cuda.max_memory_allocated()
+            allocator["allocator_reserved_bytes"] = torch.cuda.max_memory_reserved()
+        memory = Memory(process_now_bytes=self.latest, **allocator)
         return RunCounts(memory=memory, machine=self._watch.figures())
 
-    def _work(self) -> None:
-        while not self._stop.wait(SAMPLE_EVERY_S):
-            self._read()
-            if len(self.history) % CHECKED_SAMPLES == 0:
-                self._watch.check()
+    def _sample(self) -> None:
+        self._read()
+        if len(self.history) % CHECKED_SAMPLES == 0:
+            self._watch.check()
 
     def _read(self) -> None:
         self.latest = self._meter.read()

@@ -3,7 +3,6 @@
 import abc
 import bisect
 import itertools
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,33 +19,19 @@ FLUSH_EVERY_S = 0.05
 
 
 class Sender(abc.ABC):
-    """A thread that sends what is ready, 20 times a second, until closed: new rows, samples of memory, annotations.
+    """Sends what is ready at each `flush`: new rows, samples of memory, annotations.
 
     ids, text  of sequence 0, as far as they were sent
     """
 
     def __init__(self, sampler: Sampler, channel: Channel, annotations: Annotations) -> None:
         self._sampler, self._channel, self._annotations = sampler, channel, annotations
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="streamer", daemon=True)
         self._times_s: list[float] = []  # of the rows that were sent
         self.ids: list[int] = []
         self.text = ""
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def close(self) -> None:
-        """Send the rest (every row must be ready by now) and end."""
-        self._stop.set()
-        self._thread.join()
-        self._flush()
-
-    def _work(self) -> None:
-        while not self._stop.wait(FLUSH_EVERY_S):
-            self._flush()
-
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Called by a thread of its own until every row is ready, and then once more."""
         if samples := self._sampler.take():
             self._channel.send(Samples([t for t, _ in samples], [m for _, m in samples]))
         self._flush_rows()

@@ -66,61 +66,51 @@ class GraphCalls:
     def __enter__(self) -> "GraphCalls":
         code = sys.modules.get("torch._inductor.output_code")  # not loaded where nothing was compiled
         if code is not None:
-            self._patch(code.CompiledFxGraph, "__call__", self._count_calls)
-        self._patch(torch.cuda.CUDAGraph, "capture_begin", self._note_begin)
-        self._patch(torch.cuda.CUDAGraph, "capture_end", self._note_end)
-        self._patch(torch.cuda.CUDAGraph, "replay", self._count_replays)
+            self._patch(code.CompiledFxGraph, "__call__", self._call)
+        self._patch(torch.cuda.CUDAGraph, "capture_begin", self._capture_begin)
+        self._patch(torch.cuda.CUDAGraph, "capture_end", self._capture_end)
+        self._patch(torch.cuda.CUDAGraph, "replay", self._replay)
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._patches.close()
 
-    def _patch(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
-        self._patches.enter_context(mock.patch.object(owner, name, wrap(getattr(owner, name))))
+    def _patch(self, owner: Any, name: str, around: Callable[..., Any]) -> None:
+        """Let `around` be called in place of a method, with the original in front of its arguments."""
+        original = getattr(owner, name)
+        self._patches.enter_context(mock.patch.object(owner, name, lambda *args, **kw: around(original, *args, **kw)))
 
-    def _count_calls(self, original: Any) -> Any:
-        def call(graph: Any, inputs: Sequence[Any]) -> Any:
-            received = self._matrices_of(graph, inputs)
-            if self._capturing is not None:
-                self._captures[self._capturing] |= received
-            self._add(self._compiled, received)
-            self._running = received
-            try:
-                return original(graph, inputs)
-            finally:
-                self._running = None
+    def _call(self, original: Any, graph: Any, inputs: Sequence[Any]) -> Any:
+        received = self._matrices_of(graph, inputs)
+        if self._capturing is not None:
+            self._captures[self._capturing] |= received
+        self._add(self._compiled, received)
+        self._running = received
+        try:
+            return original(graph, inputs)
+        finally:
+            self._running = None
 
-        return call
+    def _capture_begin(self, original: Any, graph: Any, *args: Any, **kwargs: Any) -> None:
+        self._capture_begin_s = time.perf_counter()
+        if self._running is None:
+            self._capturing, self._captures[id(graph)] = id(graph), NOTHING
+        original(graph, *args, **kwargs)
 
-    def _note_begin(self, original: Any) -> Any:
-        def capture_begin(graph: Any, *args: Any, **kwargs: Any) -> None:
-            self._capture_begin_s = time.perf_counter()
-            if self._running is None:
-                self._capturing, self._captures[id(graph)] = id(graph), NOTHING
-            original(graph, *args, **kwargs)
+    def _capture_end(self, original: Any, graph: Any) -> None:
+        self._capturing = None
+        original(graph)
+        self.capture_s += time.perf_counter() - self._capture_begin_s
 
-        return capture_begin
-
-    def _note_end(self, original: Any) -> Any:
-        def capture_end(graph: Any) -> None:
-            self._capturing = None
-            original(graph)
-            self.capture_s += time.perf_counter() - self._capture_begin_s
-
-        return capture_end
-
-    def _count_replays(self, original: Any) -> Any:
-        def replay(graph: Any) -> None:
-            if self._running is not None:  # Inductor's own
-                self._add(self._replayed, self._running)
-            else:
-                step = self._step()
-                self._manual.add(step)
-                self._prompt_replays += step == 0
-                self._add(self._compiled, self._captures.get(id(graph), NOTHING))
-            original(graph)
-
-        return replay
+    def _replay(self, original: Any, graph: Any) -> None:
+        if self._running is not None:  # Inductor's own
+            self._add(self._replayed, self._running)
+        else:
+            step = self._step()
+            self._manual.add(step)
+            self._prompt_replays += step == 0
+            self._add(self._compiled, self._captures.get(id(graph), NOTHING))
+        original(graph)
 
     def _add(self, steps: dict[int, frozenset[int]], received: frozenset[int]) -> None:
         step = self._step()

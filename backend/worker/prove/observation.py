@@ -67,20 +67,11 @@ def coverage(observation: Observation, seen: int, per_pass: int) -> tuple[int | 
     return min(seen, expected), expected
 
 
-_PRODUCTS = frozenset(
-    {
-        "aten::mm",
-        "aten::addmm",
-        "aten::bmm",
-        "aten::baddbmm",
-        "aten::_int_mm",
-        "aten::_scaled_mm",
-        "aten::_grouped_mm",
-        "aten::_weight_int8pack_mm",
-        "aten::_weight_int4pack_mm",
-        "aten::scaled_dot_product_attention",
-    }
-)
+_MULTIPLY = """
+    mm addmm bmm baddbmm _int_mm _scaled_mm _grouped_mm _weight_int8pack_mm _weight_int4pack_mm
+    scaled_dot_product_attention
+"""
+_PRODUCTS = frozenset(f"aten::{name}" for name in _MULTIPLY.split())
 
 
 def products(ops: Counter[str]) -> int:

@@ -21,17 +21,8 @@ from tokendyno.backend.worker.prove.step_time import DIVIDED, Shape, Span, Spans
 ShapedCall = tuple[str, tuple[Shape, ...]]
 """An operator, and the shapes of its first inputs; () for one that is not a tensor."""
 
-SHAPED = frozenset(
-    {
-        "aten::softmax",
-        "aten::scaled_dot_product_attention",
-        "aten::linear",
-        "aten::mm",
-        "aten::addmm",
-        "aten::bmm",
-        "aten::index",
-    }
-)
+_SHAPED = ("softmax", "scaled_dot_product_attention", "linear", "mm", "addmm", "bmm", "index")
+SHAPED = frozenset(f"aten::{name}" for name in _SHAPED)
 """Operators whose calls are told apart by shape."""
 
 PRODUCTS = ("aten::mm", "aten::addmm")
@@ -153,7 +144,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
             operator_names.append(name)
         if name in SHAPED:
             _add_shapes(result, batched_products, event, name)
-    _fold_batches(result.shapes, result.formats, batched_products)
+    _fold_batches(result, batched_products)
     del result.ops[_STEP_END]
     inside, first_end = _within(compiled), min(ends, default=math.inf)
     for begin, name in zip(operator_begins, operator_names, strict=True):
@@ -182,11 +173,9 @@ def _format(event: Any, name: str) -> str:
     return _FORMATS.get(dtype, str(dtype))
 
 
-def _fold_batches(
-    shapes: Counter[ShapedCall], formats: Counter[tuple[Shape, str]], batched: Counter[tuple[tuple[Shape, ...], str]]
-) -> None:
+def _fold_batches(result: Trace, batched: Counter[tuple[tuple[Shape, ...], str]]) -> None:
     """Count a batched product as a product of two matrices where a linear layer made it (`aten::linear` calls bmm)."""
-    layers: Counter[tuple[Shape, ...]] = Counter()
+    shapes, layers = result.shapes, Counter[tuple[Shape, ...]]()
     for (name, inputs), n in shapes.items():
         if name == _LINEAR:
             layers[inputs[:2]] += n
@@ -199,7 +188,7 @@ def _fold_batches(
         if of_layers > 0:
             shapes[product] += of_layers
             shapes[_BATCHED, inputs] -= of_layers
-            formats[weight[1:], dtype] += of_layers
+            result.formats[weight[1:], dtype] += of_layers
 
 
 def _span(event: Any, name: str, on_gpu: bool) -> Span:
@@ -230,21 +219,9 @@ def flex_calls(ops: Counter[str]) -> Counter[str]:
 
 
 def _within(spans: list[tuple[int, int]]) -> Callable[[int], bool]:
-    """Whether a time is in one of these spans (begin, end), which may be nested."""
-    begins: list[int] = []
-    ends: list[int] = []
-    for begin, end in sorted(spans):
-        if ends and begin <= ends[-1]:
-            ends[-1] = max(ends[-1], end)
-        else:
-            begins.append(begin)
-            ends.append(end)
-
-    def inside(moment: int) -> bool:
-        place = bisect.bisect_right(begins, moment) - 1
-        return place >= 0 and moment <= ends[place]
-
-    return inside
+    """Whether a time is in one of these spans (begin, end), which may be nested: whether more have begun than ended."""
+    begins, ends = sorted(begin for begin, _ in spans), sorted(end for _, end in spans)
+    return lambda moment: bisect.bisect_right(begins, moment) > bisect.bisect_left(ends, moment)
 
 
 def _shape(recorded: Sequence[Any]) -> Shape:

@@ -170,7 +170,9 @@ class _Classified(_Divided):
             if span.begin > at:
                 self.add(outer, name, span.begin - at)
                 at = span.begin
-            label = _named(span) if part == "other" and outer != "other" else name
+            label = name
+            if part == "other" and outer != "other":
+                label = "fused loops of compiled code" if _RANGE.match(span.name) else span.name
             open_spans.append((min(span.end, limit), part, label))
         while open_spans:
             at = self._until(open_spans.pop(), at)
@@ -204,10 +206,6 @@ class _Classified(_Divided):
         if len(first) < 3 or len(second) < 3:
             return "other"
         return "other" if first[-1] == 1 else "attention"  # an outer product: angles of the rotary embedding
-
-
-def _named(span: Span) -> str:
-    return "fused loops of compiled code" if _RANGE.match(span.name) else span.name
 
 
 def _is_launch(span: Span) -> bool:

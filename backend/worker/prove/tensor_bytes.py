@@ -54,14 +54,17 @@ def cache_bytes(layers: Iterable[tuple[bool, Any, int]]) -> CacheBytes:
 
 
 def _named_bytes(layer: Any, *names: str) -> int:
-    parts = (getattr(layer, name, None) for name in names)
-    return sum(int(tensor.nbytes) for part in parts if part is not None for tensor in inner_tensors(part))
+    return sum(int(tensor.nbytes) for part in _present(layer, *names) for tensor in inner_tensors(part))
+
+
+def _present(layer: Any, *names: str) -> list[Any]:
+    """Those attributes of a cache layer that are there, and not None."""
+    return [part for name in names if (part := getattr(layer, name, None)) is not None]
 
 
 def quantized_parts(layer: Any) -> list[Any]:
     """Quantized keys and values of a cache layer; empty for a plain layer."""
-    parts = getattr(layer, "_quantized_keys", None), getattr(layer, "_quantized_values", None)
-    return [part for part in parts if part is not None]
+    return _present(layer, "_quantized_keys", "_quantized_values")
 
 
 def keeps_tokens(layer: Any) -> bool:
@@ -71,9 +74,7 @@ def keeps_tokens(layer: Any) -> bool:
 
 def extra_parts(layer: Any) -> list[Any]:
     """What a cache layer keeps besides keys and values: states of linear attention, the keys of an indexer, scales."""
-    names = ("conv_states", "recurrent_states", "indexer_keys", "key_scales", "value_scales")
-    parts = (getattr(layer, name, None) for name in names)
-    return [part for part in parts if part is not None]
+    return _present(layer, "conv_states", "recurrent_states", "indexer_keys", "key_scales", "value_scales")
 
 
 def inner_tensors(part: Any) -> Iterator[Any]:
@@ -91,8 +92,7 @@ def inner_tensors(part: Any) -> Iterator[Any]:
 
 def cache_tensors(cache: Any) -> Iterator[Any]:
     for layer in cache.layers:
-        pair = [getattr(layer, "keys", None), getattr(layer, "values", None)]
-        yield from inner_tensors([*pair, *extra_parts(layer), *quantized_parts(layer)])
+        yield from inner_tensors([*_present(layer, "keys", "values"), *extra_parts(layer), *quantized_parts(layer)])
 
 
 def bytes_by_device(cache: Any) -> Counter[str]:

@@ -48,12 +48,16 @@ class Text(NamedTuple):
     generated: Sequence[int]
 
     @property
+    def tokens(self) -> int:
+        return len(self.prompt) + len(self.generated)
+
+    @property
     def fits(self) -> bool:
         """Whether it is short enough for the pass."""
-        return len(self.prompt) + len(self.generated) <= MOST_TOKENS
+        return self.tokens <= MOST_TOKENS
 
 
-def beyond_check(plan: Plan, sampled: bool) -> str:
+def beyond_check(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) -> str:
     """Why one pass cannot say which tokens such a run should have chosen; "" if it can."""
     if sampled:
         return "the text is sampled: only greedy tokens follow from the logits of one pass"
@@ -61,29 +65,27 @@ def beyond_check(plan: Plan, sampled: bool) -> str:
         return "on a GPU a router may choose other experts in one pass over the text than in its steps"
     if plan.load.attention == "flex_attention":
         return "flex_attention would compile a graph for this one pass"
-    return "the quantized cache rounds what the tokens were chosen from" if plan.generate.cache.quantized else ""
+    if plan.generate.cache.quantized:
+        return "the quantized cache rounds what the tokens were chosen from"
+    longest = max((text.tokens for text in texts if text.generated and text.fits), default=0)
+    if longest > (most_read := getattr(getattr(model, "config", None), "index_topk", None) or MOST_TOKENS):
+        return f"an indexer chooses {most_read:,} tokens to attend to, and may choose others in one pass"
+    if (window := _window_of_steps_alone(model)) and longest > window:
+        return f"this model's steps attend to {window:,} tokens, and one pass over a text to all of it"
+    if longest:
+        return ""
+    longer = any(not text.fits for text in texts)
+    return f"prompt and text are longer than {MOST_TOKENS:,} tokens" if longer else "no token was generated"
 
 
 def find_tokens(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) -> Finding:
     """Counts the tokens that are among the likeliest at their places; unchecked, where the pass cannot say."""
     effective = "sampled" if sampled else "greedy"
-    checked = [text for text in texts if text.generated and text.fits]
-    reason = beyond_check(plan, sampled)
-    most_read = getattr(getattr(model, "config", None), "index_topk", None) or MOST_TOKENS
-    if not reason and any(len(text.prompt) + len(text.generated) > most_read for text in checked):
-        reason = f"an indexer chooses {most_read:,} tokens to attend to, and may choose others in one pass"
-    window = _window_of_steps_alone(model)
-    if not reason and window and any(len(text.prompt) + len(text.generated) > window for text in checked):
-        reason = f"this model's steps attend to {window:,} tokens, and one pass over a text to all of it"
-    if not reason and not checked:
-        longer = any(not text.fits for text in texts)
-        reason = f"prompt and text are longer than {MOST_TOKENS:,} tokens" if longer else "no token was generated"
+    reason = beyond_check(model, plan, sampled, texts)
     if not reason:
         try:
-            correct, total = 0, 0
-            for text in checked:
-                chosen = _chosen(model, text)
-                correct, total = correct + int(chosen.sum()), total + len(chosen)
+            chosen = torch.cat([_chosen(model, text).cpu() for text in texts if text.generated and text.fits])
+            correct, total = int(chosen.sum()), len(chosen)
             proof = f"{correct} of {total} tokens are those that the model chooses in one pass over prompt and text"
             return Finding(TOKENS, effective, proof, correct, total)
         except Exception as error:

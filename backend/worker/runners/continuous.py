@@ -64,17 +64,21 @@ class ContinuousBatches(Batches):
 
     def _serve_few(self, task: Task, tokens: int) -> int:
         """Serve a few of the requests for so many tokens each, in the same way; returns the steps."""
-        first = self._requests[:WARM_REQUESTS]
-        requests = [request._replace(arrival_s=0.0, max_new_tokens=tokens) for request in first]
+        first = [request._replace(max_new_tokens=tokens) for request in self._requests[:WARM_REQUESTS]]
+        with self._open(task.job) as (manager, watch):
+            return self._serve_at_once(manager, watch, first, ignore_eos=True)
+
+    def _serve_at_once(
+        self, manager: Any, watch: PagedWatch, requests: Sequence[TokenizedRequest], ignore_eos: bool
+    ) -> int:
         log = StepLog([0.0 for _ in self._requests])
-        with self._open(task.job, log) as (manager, watch):
-            log.start()
-            watch.restart(log)
-            self._drive(manager, watch, requests, log, True)
+        log.start()
+        watch.restart(log)
+        self._drive(manager, watch, [request._replace(arrival_s=0.0) for request in requests], log, ignore_eos)
         return len(log.rows)
 
     @contextmanager
-    def _open(self, job: Generate, log: StepLog) -> Iterator[tuple[Any, PagedWatch]]:
+    def _open(self, job: Generate) -> Iterator[tuple[Any, PagedWatch]]:
         """A manager with its cache and first graphs, watched from before they are captured."""
         settings = GenerationConfig(
             do_sample=False,
@@ -86,7 +90,7 @@ class ContinuousBatches(Batches):
         manager = new_manager(self._session.model, plan, pages, job.batch_size, settings, job.seed)
         try:
             manager.batch_processor = manager._create_batch_processor()
-            watch = PagedWatch(manager.batch_processor, log)
+            watch = PagedWatch(manager.batch_processor, StepLog([]))
             watch_pages(manager.batch_processor, self._session.best)
             manager.warmup()
             yield manager, watch
@@ -112,9 +116,10 @@ class ContinuousBatches(Batches):
 
     @contextmanager
     def around(self, task: Task, meter: StepLog) -> Iterator[None]:
-        with self._open(task.job, meter) as (manager, watch):
+        with self._open(task.job) as (manager, watch):
             if task.job.plan.generate.batch.graphs:
-                self._rehearse(task.job, manager, watch)
+                with self._session.channel.phasing("compile", "capturing CUDA graphs of steps"):
+                    self._serve_at_once(manager, watch, self._requests, task.job.ignore_eos)  # in all their sizes
             watch.restart(meter)
             cache = manager.batch_processor.cache
             groups = [
@@ -128,15 +133,6 @@ class ContinuousBatches(Batches):
                 yield
             finally:
                 self._manager = None
-
-    def _rehearse(self, job: Generate, manager: Any, watch: PagedWatch) -> None:
-        """Serve the requests once, unmeasured, so that the graphs of all sizes that they come to are captured."""
-        with self._session.channel.phasing("compile", "capturing CUDA graphs of steps"):
-            log = StepLog([0.0 for _ in self._requests])
-            log.start()
-            watch.restart(log)
-            at_once = [request._replace(arrival_s=0.0) for request in self._requests]
-            self._drive(manager, watch, at_once, log, job.ignore_eos)
 
     def generate(self, run: Measured) -> None:
         assert self._watch is not None

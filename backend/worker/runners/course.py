@@ -21,7 +21,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Finished, Generate, GraphCode, Probed, Proved, RankMemory, Score, Started
 from tokendyno.backend.plan import Plan
-from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.channel import Channel, repeating
 from tokendyno.backend.worker.group import own_group
 from tokendyno.backend.worker.load.check import token_ids, using
 from tokendyno.backend.worker.load.loader import LoadedModel
@@ -30,7 +30,7 @@ from tokendyno.backend.worker.measure.finite import NotFinite
 from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler, of_devices, of_rank
 from tokendyno.backend.worker.measure.scores import Reading, Scores
 from tokendyno.backend.worker.measure.steps import StepStreamer
-from tokendyno.backend.worker.measure.stream import Streamer
+from tokendyno.backend.worker.measure.stream import FLUSH_EVERY_S, Streamer
 from tokendyno.backend.worker.prove.counters import DraftCounter
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.profile import NO_TRACE, Trace, detach, trace
@@ -82,7 +82,6 @@ class Course:
         self.session.graph_calls.rest()
         self.session.best.forget()
         self._residue.note_left(run, before)
-        run.counts.traced = proof.traced
         self.session.channel.send(Proved(proof.findings, flat(run.counts), proof.step, proof.no_step, proof.code))
 
     def probe(self, token_ids: list[int]) -> None:
@@ -112,7 +111,7 @@ class Course:
             if session.cancelled.is_set():
                 raise InputError("Stopped.")
             session.best.check()
-        left = self._residue.left_bytes(lambda: decoding.fixed_cache)
+        left = self._residue.left_bytes(lambda: decoding.caches.cached)
         session.channel.send(msgspec.structs.replace(scores.scored(), left_bytes=left))
 
     @property
@@ -208,12 +207,12 @@ class Course:
     @contextmanager
     def _sending(self, run: Measured) -> Iterator[None]:
         """Rows are sent while the run is measured; the rest of them once everything has ended."""
-        run.streamer.start()
         try:
-            yield
+            with repeating(run.streamer.flush, FLUSH_EVERY_S, "streamer"):
+                yield
         finally:
             with using(self.session.model.tokenizer):
-                run.streamer.close()
+                run.streamer.flush()
 
     @contextmanager
     def _timed(self, run: Measured) -> Iterator[None]:
@@ -242,7 +241,6 @@ class Course:
         run.counts.graphs = session.graph_calls.counts(outcome.steps)
         run.counts.update(outcome.counts)
         proof = witness(session, self.generation, run) if proving else Proof()
-        run.counts.traced = proof.traced
         ranks = self._shares(run)
         session.best.forget()
         if job.keep and not (proving or cancelled):
@@ -335,11 +333,11 @@ class Proof(NamedTuple):
     step: StepTime | None = None
     no_step: str = "the run ended before it was traced"
     code: list[GraphCode] = []
-    traced: Traced = Traced()
 
 
 def witness(session: Session, generation: Generation, run: Measured) -> Proof:
-    """What was in effect in a run, and in a few further steps in the same shapes, under a profiler."""
+    """What was in effect in a run, and in a few further steps in the same shapes, under a profiler. The run counts what
+    was traced."""
 
     def profiled() -> Trace:
         stacks = {tuple(local_part(weight).shape) for weight in session.model.model.parameters() if weight.ndim == 3}
@@ -357,15 +355,14 @@ def witness(session: Session, generation: Generation, run: Measured) -> Proof:
         profile = observation.trace()
     except Exception as error:
         profile = dataclasses.replace(NO_TRACE, no_step=f"the trace failed: {type(error).__name__}: {error}"[:300])
-    traced = Traced()
     if session.cuda:
         torch.cuda.synchronize()
-        traced = Traced(profiler_attached=int(not detach()))
+        run.counts.traced = Traced(profiler_attached=int(not detach()))
     step = profile.step
     if step is not None and step.gpu and run.task.job.traffic is None:  # those of many requests differ
         idle_s = sum(step.parts_s.get(part, 0.0) for part in ("gaps", "host"))
-        traced = msgspec.structs.replace(traced, step_busy_s=step.seconds - idle_s)
-    return Proof(findings, step, profile.no_step, code, traced)
+        run.counts.traced = msgspec.structs.replace(run.counts.traced, step_busy_s=step.seconds - idle_s)
+    return Proof(findings, step, profile.no_step, code)
 
 
 def course_for(

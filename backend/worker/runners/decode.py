@@ -1,6 +1,8 @@
 """One prompt and the tokens after it, which a loop chooses: prompt, cache, warm-up, and what came of it."""
 
 import dataclasses
+import functools
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,13 +15,16 @@ from tokendyno.backend import counts
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.messages import Generate, Score
-from tokendyno.backend.plan import GeneratePlan
-from tokendyno.backend.predict.lengths import cache_places
+from tokendyno.backend.plan import CacheKind
+from tokendyno.backend.predict.kv import GROUP
+from tokendyno.backend.predict.lengths import WARM_UP_PROMPTS, cache_places, warm_up_tokens
+from tokendyno.backend.predict.lengths import past_window as window_tokens
 from tokendyno.backend.quality.texts import MIN_POSITIONS
 from tokendyno.backend.units import plural
+from tokendyno.backend.worker.group import own_group
 from tokendyno.backend.worker.measure.annotations import Window
 from tokendyno.backend.worker.measure.memory import Sampler
-from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
+from tokendyno.backend.worker.measure.meter import CudaMeter, Meter, sliding_layers
 from tokendyno.backend.worker.measure.scores import Scores
 from tokendyno.backend.worker.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
 from tokendyno.backend.worker.prove.counters import PassCounter, expected_drafts
@@ -27,7 +32,6 @@ from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
 from tokendyno.backend.worker.runners.token_loops import Caches, TokenLoop
-from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
 
 
 class Decoding:
@@ -39,7 +43,7 @@ class Decoding:
     def __init__(self, session: Session, loop: TokenLoop) -> None:
         self._session, self._model, self.loop = session, session.model, loop
         config = session.model.model.config
-        self._caches = Caches(config, loop.build_cache)
+        self.caches = Caches(config, loop.build_cache)
         self._sliding = sliding_layers(config)
         text = config.get_text_config(decoder=True)
         window = getattr(text, "sliding_window", None) or 0
@@ -55,7 +59,7 @@ class Decoding:
         unpadded = read_prompt(self._model, job)
         prompt = pad(unpadded, plan.shapes, self._model.pad)
         self.prompt_ids = unpadded.ids[0].tolist()
-        self._caches.require_groups(plan, job.batch_size, prompt.tokens)
+        self.caches.require_groups(plan, job.batch_size, prompt.tokens)
         return self.task(job, prompt, max(cache_places(plan.shapes, unpadded.tokens, job.max_new_tokens), job.places))
 
     def given_text(self, score: Score, ids: list[int]) -> tuple[Task, list[int]]:
@@ -71,7 +75,7 @@ class Decoding:
         job = Generate(score.plan, "", 0, len(expected), 1, 0.0, 0, True, True)
         rows = torch.tensor([ids[: score.context]], device=self._model.model.device)
         prompt = pad(Prompt(rows, torch.ones_like(rows)), score.plan.generate.shapes, self._model.pad)
-        self._caches.require_groups(score.plan.generate, 1, prompt.tokens)
+        self.caches.require_groups(score.plan.generate, 1, prompt.tokens)
         length = cache_places(score.plan.generate.shapes, score.context, len(expected))
         return self.task(job, prompt, max(length, score.places)), expected
 
@@ -79,7 +83,7 @@ class Decoding:
         """A task of that prompt, for a cache of that length. A growing cache keeps one token less than a window's layer
         attends to, a static one as many."""
         plan, window = job.plan.generate, self._window_tokens
-        past = self._past_window(plan, prompt, length) is not None
+        past = past_window(prompt, window, length, plan.cache) is not None
         sampling = (job.temperature, job.top_k, job.top_p) if self.loop.keeps_step else None
         shape = plan, prompt.ids.shape, length if plan.cache.static else 0, past, sampling
         filled = None
@@ -87,15 +91,8 @@ class Decoding:
             filled = Window(prompt.tokens, window if plan.cache.static else window - 1)
         return Task(job, prompt, length, shape, window=filled)
 
-    def _past_window(self, plan: GeneratePlan, prompt: Prompt, length: int) -> Prompt | None:
-        return past_window(prompt, self._window_tokens, length, plan.cache)
-
     def cache(self, task: Task) -> Any:
-        return self._caches.make(task.job.plan.generate, task.prompt.batch_size, task.length)
-
-    @property
-    def fixed_cache(self) -> Any:
-        return self._caches.cached
+        return self.caches.make(task.job.plan.generate, task.prompt.batch_size, task.length)
 
     # --- unmeasured -------------------------------------------------------------------------------
 
@@ -107,7 +104,7 @@ class Decoding:
         warm_up = WarmUp(
             lambda prompt, tokens: self._unmeasured(task, prompt, tokens),
             task.prompt,
-            self._past_window(plan, task.prompt, task.length),
+            past_window(task.prompt, self._window_tokens, task.length, plan.cache),
             self._window_tokens,
             task.length,
         )
@@ -148,7 +145,10 @@ class Decoding:
     # --- the run and what came of it --------------------------------------------------------------
 
     def meter(self, task: Task, cache: Any, sampler: Sampler) -> Meter:
-        return self.loop.meter(cache, self._sliding, task.job.batch_size, sampler, task.prompt.tokens)
+        cuda, own = self._session.cuda, self.loop.keeps_step
+        kind = CudaMeter if cuda and not own else functools.partial(Meter, cuda=cuda)
+        stop, prompt_tokens = self._session.cancelled.is_set, task.prompt.tokens
+        return kind(cache, self._sliding, task.job.batch_size, sampler, stop, prompt_tokens)
 
     @contextmanager
     def around(self, task: Task, meter: Meter) -> Iterator[None]:
@@ -241,3 +241,92 @@ class Unmeasured(StoppingCriteria):  # type: ignore[misc]
     def stopping(self) -> bool:
         """Whether to end with the token that came last."""
         return bool(self._stop())
+
+
+# --- warm-up --------------------------------------------------------------------------------------
+
+# What the shapes of a run need is loaded, chosen, compiled and allocated before it is measured. At least three prompts
+# and three decode steps, because the first ones load kernels, choose among them, compile and fill allocators. Where the
+# run will pass a sliding window, some of these steps are past it: a full window needs other kernels, other masks and
+# one more graph. A prompt almost as long as the window gets there; that costs less than the run itself, which has to
+# get as far.
+
+CHEAP_S = 1.0
+"""The prompt is prefilled three times only if the first time took less than this. A longer one runs each kernel
+thousands of times anyway, and somebody would wait for it."""
+
+
+def past_window(prompt: Prompt, window: int, length: int, cache: CacheKind) -> Prompt | None:
+    """A prompt that ends just before a window of that many tokens is full; None where the run never fills it, or its
+    own prompt does. `length`: tokens of the whole run. Some quantized caches need whole groups."""
+    tokens = window_tokens(prompt.tokens, window, length, GROUP if cache.quantized else 1)
+    if not tokens:
+        return None
+    ids = prompt.ids[:, :1].repeat(1, tokens)
+    return Prompt(ids, torch.ones_like(ids))
+
+
+class WarmUp:
+    """The warm-up of one run.
+
+    generate  generates that many tokens after a prompt
+    """
+
+    def __init__(
+        self, generate: Callable[[Prompt, int], Any], prompt: Prompt, past: Prompt | None, window: int, length: int
+    ) -> None:
+        self._generate, self._prompt, self._past = generate, prompt, past
+        self._window, self._length = window, length
+        self._prompts = self._steps = self._window_steps = 0
+        self._took_s: list[float] = []  # each time for the run's own prompt
+
+    def compile(self, report: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
+        """Once through every shape, the run's own first: what is compiled later is compared with the first."""
+        prompts = [prompt for prompt in (self._prompt, self._past) if prompt is not None]
+        for i, prompt in enumerate(prompts):
+            if not cancelled():
+                self._perform(prompt)
+                report((i + 1) / len(prompts))
+
+    def perform(self, report: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
+        """Past the window first, so that the run finds memory as its own prompt leaves it."""
+        if self._past is not None and not cancelled():
+            self._perform(self._past)
+            if self._prompt.ids.is_cuda:
+                torch.cuda.empty_cache()  # a longer prompt than the run's would count as the run's memory
+            report(0.5)
+        begin_s = time.perf_counter()
+        while not cancelled():
+            self._perform(self._prompt)
+            cheap = own_group().agree(time.perf_counter() - begin_s < CHEAP_S)
+            few = self._prompts < WARM_UP_PROMPTS and cheap
+            if not few and self._steps >= WARM_UP_PROMPTS:
+                return
+            report(0.5)
+
+    def _perform(self, prompt: Prompt) -> None:
+        tokens = warm_up_tokens(prompt.tokens, self._length, self._window if prompt is self._past else 0)
+        begin_s = time.perf_counter()
+        try:
+            self._generate(prompt, tokens)
+        except torch.OutOfMemoryError:
+            if prompt is self._prompt:
+                raise
+            self._past = None  # a longer prompt than the run's did not fit: the run itself may
+            return
+        if prompt is self._prompt:
+            self._took_s.append(time.perf_counter() - begin_s)
+        self._prompts += 1
+        self._steps += tokens - 1
+        if self._window:
+            self._window_steps += max(0, min(tokens - 1, prompt.tokens + tokens - self._window))
+
+    @property
+    def done(self) -> counts.WarmUp:
+        first_s, last_s = (self._took_s[0], self._took_s[-1]) if len(self._took_s) > 1 else (None, None)
+        return counts.WarmUp(
+            warmup_steps=self._steps,
+            warmup_window_steps=self._window_steps,
+            warmup_first_s=first_s,
+            warmup_last_s=last_s,
+        )

@@ -20,7 +20,7 @@ from tokendyno.backend.messages import Generate, PhaseName
 from tokendyno.backend.plan import GeneratePlan
 from tokendyno.backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
 from tokendyno.backend.worker.compiler.ledger import compile_config
-from tokendyno.backend.worker.loop.passes import CapturedPasses, without_idle_mask
+from tokendyno.backend.worker.loop.cuda_graph import CapturedPasses, without_idle_mask
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import PassMeter
 from tokendyno.backend.worker.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
@@ -106,12 +106,17 @@ class ForwardPasses:
                 self._seen = output[0].shape[1]
                 if finished == most - 1:
                     self._states = output[0]
-                sums = _added(sums, output[0])
+                # of each position's states the first element, float32 (B, S): not finite once one was not, since
+                # encoders end in a norm, after which one broken number has spread over all elements of its position
+                first = output[0][..., 0]
+                sums = first.to(torch.float32, copy=True) if sums is None else sums.add_(first)
                 del output
                 mark_step()
                 tick()
             if sums is not None:
-                self._session.best.take(torch.where(prompt.mask.bool(), sums, 0.0), _of_positions(prompt))
+                self._session.best.take(
+                    torch.where(prompt.mask.bool(), sums, 0.0), functools.partial(_of_position, prompt)
+                )
         return most
 
     def _call(self, plan: GeneratePlan) -> Callable[..., Any]:
@@ -128,16 +133,6 @@ class ForwardPasses:
         return self._captured
 
 
-def _added(sums: Any, hidden: Any) -> Any:
-    """The first elements of hidden states (B, S, H), summed over passes: (B, S) float32, not finite once one was not.
-    Encoders end in a norm, after which one broken number has spread over all elements of its position."""
-    first = hidden[..., 0]
-    return first.to(torch.float32, copy=True) if sums is None else sums.add_(first)
-
-
-def _of_positions(prompt: Prompt) -> Callable[[int], str]:
-    def name(place: int) -> str:
-        row = f" of text {place // prompt.tokens + 1:,}" if prompt.batch_size > 1 else ""
-        return f"hidden states of position {place % prompt.tokens:,} (counted from 0){row}"
-
-    return name
+def _of_position(prompt: Prompt, place: int) -> str:
+    row = f" of text {place // prompt.tokens + 1:,}" if prompt.batch_size > 1 else ""
+    return f"hidden states of position {place % prompt.tokens:,} (counted from 0){row}"

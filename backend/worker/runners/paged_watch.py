@@ -1,7 +1,7 @@
 """Reads transformers' continuous batching from inside: who was in a step, who waits and why, who holds which page."""
 
 import inspect
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,9 +41,8 @@ class PagedWatch:
         self._last_reasons: Any = None  # what the reasons for waiting were derived from
         self._in_margin = True
         self._prompts_begun: set[int] = set()  # requests of whose prompts a part was processed
-        self._prepared = self._overlapped = self._steps_read = self._tokens = 0
-        self._restarts = self._layer_calls = self._replays = self._captures = 0
-        self._widest_step = self._full_steps = self._contended = self._prefill_first = self._pages_taken = 0
+        self._prepared = self._pages_taken = 0
+        self._counted: Counter[str] = Counter()  # by the names of `Pages`
 
     def _wrap(self) -> None:
         scheduler, cache, runner = self._scheduler, self._cache, self._processor.model_runner
@@ -96,11 +95,11 @@ class PagedWatch:
             graph = io.get_graph()
             if graph is not None and layers:
                 self._captured[id(graph)] = layers
-                self._captures += 1
+                self._counted["paged_captures"] += 1
             elif graph is not None:
                 layers = self._captured.get(id(graph), 0)
-                self._replays += 1
-        self._layer_calls += layers
+                self._counted["paged_replays"] += 1
+        self._counted["paged_layer_calls"] += layers
 
     # --- around a step ----------------------------------------------------------------------------
 
@@ -122,7 +121,7 @@ class PagedWatch:
         waiting = self._scheduler.waiting_requests
         self._note_waiting(waiting, len(chosen), sum(future.query_length for future in chosen))
         self._begins.append((self._begin_s, len(waiting), int(self._cache.compute_free_capacity(relative=False))))
-        self._overlapped += len(self._begins) > 1
+        self._counted["overlapped_steps"] += len(self._begins) > 1
 
     def _note_waiting(self, waiting: Mapping[str, Any], chosen: int, used: int) -> None:
         """Why the scheduler left requests waiting, in the order in which it asks."""
@@ -134,7 +133,7 @@ class PagedWatch:
             reason = "requests"
         elif used >= self._processor.max_batch_tokens:
             reason = "tokens"
-        reasons = (reason, frozenset(self._refused), self._log.arrived(self._begin_s), self._restarts)
+        reasons = (reason, frozenset(self._refused), self._log.arrived(self._begin_s), self._counted["restarts"])
         if reasons == self._last_reasons:
             return
         self._last_reasons = reasons
@@ -154,13 +153,13 @@ class PagedWatch:
                 token, at = made[at], at + 1
                 if state.status.name in ("FINISHED", "PENDING"):  # decided while this step was under way
                     continue
-                self._tokens += 1
+                self._counted["paged_tokens"] += 1
                 if token in state._eos_token_ids:
                     ends.append((number, "eos"))
                 elif len(tokens) + 1 >= state._new_tokens_limit:
                     ends.append((number, "length"))
             parts.append(Part(number, kind, future.query_length, token))
-        self._steps_read += 1
+        self._counted["paged_steps"] += 1
         self._note_width(parts)
         begin_s, waiting, free = self._begins.popleft()
         log.add(StepRow(begin_s, now_s, parts, 0, waiting, free))
@@ -170,20 +169,20 @@ class PagedWatch:
     def _note_width(self, parts: list[Part]) -> None:
         """How full the step was, and who came first in it."""
         width = sum(part.tokens for part in parts)
-        self._widest_step = max(self._widest_step, width)
-        self._full_steps += width == self._processor.max_batch_tokens
+        self._counted["widest_step_tokens"] = max(self._counted["widest_step_tokens"], width)
+        self._counted["full_steps"] += width == self._processor.max_batch_tokens
         going_on = [at for at, part in enumerate(parts) if part.kind == PREFILL and part.request in self._prompts_begun]
         decoding = [at for at, part in enumerate(parts) if part.kind == DECODE]
         if going_on and decoding:
-            self._contended += 1
-            self._prefill_first += going_on[0] < decoding[0]
+            self._counted["contended_steps"] += 1
+            self._counted["prefill_first_steps"] += going_on[0] < decoding[0]
         self._prompts_begun |= {part.request for part in parts if part.kind == PREFILL}
 
     def _note_pages(self, step: int) -> None:
         """Pages that changed hands since the step before. A request's table only grows until it is given back."""
         for group, (table, pages_held) in enumerate(zip(self._tables, self._pages_known, strict=True)):
             for request_id in [request_id for request_id in pages_held if request_id not in table]:
-                self._restarts += group == 0 and not self._log.has_ended(int(request_id))
+                self._counted["restarts"] += group == 0 and not self._log.has_ended(int(request_id))
                 self._move(step, group, pages_held.pop(request_id), -1)
             for request_id, pages in table.items():
                 earlier = pages_held.setdefault(request_id, [])
@@ -209,19 +208,9 @@ class PagedWatch:
         """What was counted in all steps, beside the pages that the texts need."""
         cache = self._cache
         return Pages(
-            paged_steps=self._steps_read,
-            paged_layer_calls=self._layer_calls,
-            paged_tokens=self._tokens,
-            paged_replays=self._replays,
+            **self._counted,
             paged_bytes=cache.num_sectors * cache.bytes_per_sector,
             page_tokens=max(allocator.tokens_per_page for allocator in cache.cache_allocators.values()),
-            widest_step_tokens=self._widest_step,
-            restarts=self._restarts,
-            paged_captures=self._captures,
-            full_steps=self._full_steps,
-            contended_steps=self._contended,
-            prefill_first_steps=self._prefill_first,
             pages_taken=self._pages_taken if self._full_group >= 0 else None,
             pages_needed=needed,
-            overlapped_steps=self._overlapped,
         )

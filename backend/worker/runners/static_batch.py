@@ -138,12 +138,10 @@ class _Received:
         if real is not None:
             real = real[: self._filled]
             self.padding += int(len(real) * ids.shape[1] - real.sum())
-            self._note_length(int(ids.shape[1]), int(real.max()))
-
-    def _note_length(self, width: int, longest: int) -> None:
-        as_planned = rounded(self._shapes, self.longest) == self.width
-        if not self.width or (as_planned and (width > self.width or rounded(self._shapes, longest) != width)):
-            self.width, self.longest = width, longest
+            width, longest = int(ids.shape[1]), int(real.max())
+            as_planned = rounded(self._shapes, self.longest) == self.width
+            if not self.width or (as_planned and (width > self.width or rounded(self._shapes, longest) != width)):
+                self.width, self.longest = width, longest
 
 
 def real_tokens(received: dict[str, Any]) -> torch.Tensor | None:

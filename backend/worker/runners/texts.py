@@ -45,29 +45,36 @@ class Token:
     likeliest: tuple[tuple[int, float], ...] = ()
 
 
-def stream(
-    course: Course,
-    job: Generate,
-    take: Callable[[Token], object],
-    stop: Callable[[], bool],
-    ends: Collection[int],
-    likely: int,
-) -> None:
-    """Generate one text. NotFinite at the end where one of its tokens was chosen from noise.
+@dataclass(eq=False, slots=True)
+class Text:
+    """A text that is generated.
 
-    take    takes each token, in this thread
-    stop    asked at each token: True ends the text
-    ends    ids that end it, beside the model's own
-    likely  how many of the likeliest tokens come with each; 0: none, and no log-probability
+    take  takes each token, in the model's thread
+    stop  asked at each token: True ends the text
+    ends  ids that end it
+    done  of one among several: that it has ended
+    sent  tokens that were taken
     """
+
+    job: Generate
+    take: Callable[[Token], object]
+    stop: Callable[[], bool]
+    ends: Collection[int]
+    done: "Future[None]" = field(default_factory=Future)
+    sent: int = 0
+
+
+def stream(course: Course, text: Text, likely: int) -> None:
+    """Generate one text, which the model's own EOS ends too. NotFinite at the end where one of its tokens was chosen
+    from noise. `likely`: how many of the likeliest tokens come with each; 0: none, and no log-probability."""
     session, decoding = course.session, course.generation
     assert isinstance(decoding, Decoding)
-    task = decoding.prepare(job)
+    task = decoding.prepare(text.job)
     course.make_ready(task)
     cache = decoding.cache(task)
-    torch.manual_seed(job.seed)
+    torch.manual_seed(text.job.seed)
     session.best.forget()
-    listener = _Listener(task.prompt.ids, take, stop, ends, likely)
+    listener = _Listener(task.prompt.ids, text, likely)
     decoding.loop.generate(replace(task, listener=listener), cache, listener)
     session.compiling.publish()
     session.best.check()
@@ -78,17 +85,10 @@ class _Listener(Unmeasured):
 
     likeliest: Any = None
 
-    def __init__(
-        self,
-        ids: torch.Tensor,
-        take: Callable[[Token], object],
-        stop: Callable[[], bool],
-        ends: Collection[int],
-        likely: int,
-    ) -> None:
-        super().__init__(stop, ids)
-        self._take, self._ends, self.likely = take, ends, likely
-        self._length, self._taken, self._ended = ids.shape[1], 0, False
+    def __init__(self, ids: torch.Tensor, text: Text, likely: int) -> None:
+        super().__init__(text.stop, ids)
+        self._text, self.likely = text, likely
+        self._length, self._ended = ids.shape[1], False
         self.processor = _Distributions() if likely else None
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
@@ -109,7 +109,7 @@ class _Listener(Unmeasured):
         if not self.likely:
             self._hand_on(Token(ids[0]))
             return
-        likeliest, nats = self.likeliest(self._taken)
+        likeliest, nats = self.likeliest(self._text.sent)
         self._hand_on(Token(ids[0], nats[0], tuple(zip(likeliest, nats[1:], strict=True))))
 
     def stopping(self) -> bool:
@@ -117,9 +117,9 @@ class _Listener(Unmeasured):
 
     def _hand_on(self, token: Token) -> None:
         if not self._ended:  # a step with drafts may come to tokens behind the last
-            self._taken += 1
-            self._ended = token.id in self._ends
-            self._take(token)
+            self._text.sent += 1
+            self._ended = token.id in self._text.ends
+            self._text.take(token)
 
 
 class _Distributions(LogitsProcessor):  # type: ignore[misc]
@@ -140,21 +140,6 @@ class _Distributions(LogitsProcessor):  # type: ignore[misc]
 
 
 # --- several at once ------------------------------------------------------------------------------
-
-
-@dataclass(eq=False, slots=True)
-class Text:
-    """One of them.
-
-    take  takes each token, in the model's thread
-    """
-
-    job: Generate
-    take: Callable[[Token], object]
-    stop: Callable[[], bool]
-    ends: Collection[int]
-    done: "Future[None]" = field(default_factory=Future)
-    sent: int = 0
 
 
 class Texts:

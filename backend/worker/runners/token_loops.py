@@ -20,8 +20,6 @@ from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.sampling import Sampling
 from tokendyno.backend.worker.measure.finite import BestOfEach, best_of_drafts, of_rows
-from tokendyno.backend.worker.measure.memory import Sampler
-from tokendyno.backend.worker.measure.meter import CudaMeter, Meter
 from tokendyno.backend.worker.measure.scores import GivenText
 from tokendyno.backend.worker.patch.quantized import saturate_fp8_cache, unpack_with_torch
 from tokendyno.backend.worker.prompt import symbolic_sizes
@@ -103,11 +101,6 @@ class GenerateCall:
         self._session, self._model = session, session.model
         self._compiled_module: Any = None  # of torch.compile, around the model
 
-    def meter(self, cache: Any, sliding: list[bool], rows: int, sampler: Sampler, prompt_tokens: int) -> Meter:
-        """The clock of one generation."""
-        kind = CudaMeter if self._session.cuda else Meter
-        return kind(cache, sliding, rows, sampler, self._session.cancelled.is_set, prompt_tokens)
-
     def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
         """The new tokens of a task; `meter` is told each of them. Returns ids (B, P + generated). `own_pass`: the
         prompt may be read by a pass that is made for its length."""
@@ -118,7 +111,10 @@ class GenerateCall:
         limit = dynamo.patch(kept) if plan.prefill_chunk else contextlib.nullcontext()
         whole_model = self._session.compiling.whole_model(plan)
         with torch.inference_mode(), symbolic_sizes(plan.shapes), whole_model, drafts, limit:
-            return self._module_of(plan).generate(
+            if plan.compile_module and self._compiled_module is None:
+                self._compiled_module = torch.compile(self._model.model)
+            module = self._compiled_module if plan.compile_module else self._model.model
+            return module.generate(
                 task.prompt.ids,
                 attention_mask=task.prompt.mask,
                 past_key_values=cache,
@@ -126,13 +122,6 @@ class GenerateCall:
                 stopping_criteria=StoppingCriteriaList([meter]),
                 logits_processor=self._processors(task),
             )
-
-    def _module_of(self, plan: GeneratePlan) -> Any:
-        if not plan.compile_module:
-            return self._model.model
-        if self._compiled_module is None:
-            self._compiled_module = torch.compile(self._model.model)
-        return self._compiled_module
 
     def _settings(self, job: Generate) -> GenerationConfig:
         plan = job.plan.generate
@@ -185,11 +174,11 @@ class OwnLoop:
         self._loop_plan: GeneratePlan | None = None
         self._own_passes: set[int] = set()  # lengths of prompts with a pass of their own
 
-    def meter(self, cache: Any, sliding: list[bool], rows: int, sampler: Sampler, prompt_tokens: int) -> Meter:
-        return Meter(cache, sliding, rows, sampler, self._session.cancelled.is_set, cuda=self._session.cuda)
-
     def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
         job, scores, listener, best = task.job, task.scores, task.listener, self._session.best
+        tokens = task.prompt.tokens  # in a run all lengths are read by a pass of their own, else the first few
+        if own_pass and (len(self._own_passes) < MOST_LENGTHS or listener is None):
+            self._own_passes.add(tokens)
         with torch.inference_mode():
             loop = self._loop_for(job.plan.generate)
             if listener is not None:
@@ -204,7 +193,7 @@ class OwnLoop:
                 job.seed,
                 job.ignore_eos,
                 None if scores is None else scores.ids,
-                own_pass and self._worth_a_pass(task),
+                own_pass and tokens in self._own_passes,
                 0 if listener is None else listener.likely,
             )
             self.own_steps += loop.steps
@@ -233,13 +222,6 @@ class OwnLoop:
             )
             self._loop_plan = plan
         return self._loop
-
-    def _worth_a_pass(self, task: Task) -> bool:
-        """Whether prompts of that length are read by a pass of their own: in a run all, else the first few lengths."""
-        tokens = task.prompt.tokens
-        if len(self._own_passes) < MOST_LENGTHS or task.listener is None:
-            self._own_passes.add(tokens)
-        return tokens in self._own_passes
 
     def prompt_positions(self, cache: Any, generated: int) -> int:
         """Those of the cache that no decode step wrote."""

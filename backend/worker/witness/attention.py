@@ -5,7 +5,6 @@ import functools
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -13,11 +12,12 @@ import torch
 from transformers import DynamicCache
 
 from tokendyno.backend.evidence import Finding
-from tokendyno.backend.hardware.kernel_packages import PUBLISHER, local_overrides
+from tokendyno.backend.hardware.kernel_packages import PUBLISHER
 from tokendyno.backend.optimizations.axes.attention import AXIS
 from tokendyno.backend.optimizations.base import joined
 from tokendyno.backend.worker.prove.observation import Observation, coverage, hidden_by, traced_passes
 from tokendyno.backend.worker.prove.profile import Trace, flex_calls
+from tokendyno.backend.worker.witness.kernels import loaded_kernel
 
 _MARKS = {
     "sdpa: flash": ("pytorch_flash::", "_scaled_dot_product_flash_attention"),
@@ -134,15 +134,10 @@ def _traced(trace: Trace) -> str:
     for backend, marks in _MARKS.items():
         kernels: Counter[str] = Counter()
         for name, n in trace.matching(*marks).items():
-            kernels[_short(name)] += n
+            kernels[name.removeprefix("void ").split("<")[0].split("(")[0][:60]] += n  # without template parameters
         if kernels and not (backend == "softmax" and backends):
             backends.append(f"{backend} ({', '.join(f'{n} x {name}' for name, n in kernels.most_common(2))})")
     return f"{trace.steps} tokens traced: " + (", ".join(backends) or "no attention kernel visible in compiled code")
-
-
-def _short(name: str) -> str:
-    """A kernel's name without its return type and template parameters."""
-    return name.removeprefix("void ").split("<")[0].split("(")[0][:60]
 
 
 _SDPA = "aten::scaled_dot_product_attention"
@@ -351,17 +346,10 @@ def _watch_kernel(stack: contextlib.ExitStack, seen: list[ProbedCall], model: An
 
 def _repository_of(function: Any) -> str:
     """The Hub's repository of the loaded kernel that a function belongs to; "" for a function of transformers."""
-    from kernels import get_loaded_kernels
-
-    module = str(getattr(function, "__module__", "")).split(".")[0]
-    kernel = next((kernel for kernel in get_loaded_kernels() if str(kernel.metadata.id) == module), None)
+    kernel, local = loaded_kernel(function)
     if kernel is None:
         return ""
-    if kernel.repo_info:
-        return str(kernel.repo_info.repo_id)
-    file = Path(kernel.module.__file__).resolve()  # a kernel from a folder, whose repository LOCAL_KERNELS tells
-    local = (repo for repo, folder in local_overrides().items() if file.is_relative_to(folder.resolve()))
-    return next(local, f"{PUBLISHER}/{kernel.metadata.name}")
+    return str(kernel.repo_info.repo_id) if kernel.repo_info else local or f"{PUBLISHER}/{kernel.metadata.name}"
 
 
 def _flash_owner() -> str:

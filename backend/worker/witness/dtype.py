@@ -38,12 +38,6 @@ def narrowed(device: str) -> str:
     return precision if precision in ("tf32", "bf16") else ""
 
 
-def autocast(device: str) -> str:
-    """The format in which torch.autocast computes products on this device; "" where it is off."""
-    enabled = torch.is_autocast_enabled(device)
-    return str(torch.get_autocast_dtype(device)).removeprefix("torch.") if enabled else ""
-
-
 def kept_in_float32(model: Any) -> set[str]:
     """Names of parameters that the model's class keeps in float32, whatever the dtype: it lists them
     (`_keep_in_fp32_modules`), or builds them so (Zamba's `A_log`), and loading leaves them."""
@@ -95,9 +89,6 @@ def find(observation: Observation) -> Finding:
         multiplied += f", where torch may round float32 factors to {other} (fp32_precision)"
         tensors[main] -= products[main]
         tensors[other] += products[main]
-    if autocast_format := autocast(observation.plan.load.device):
-        multiplied += f"; autocast computes products in {autocast_format}"
-        tensors[autocast_format] += products[main]
     drawn = observation.counts.load.drawn_tensors
     if drawn:
         multiplied += f"; {drawn:,} tensors are not in the checkpoint, and were drawn at random"

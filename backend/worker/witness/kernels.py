@@ -40,20 +40,29 @@ def layers(model: Any) -> Iterator[Layer]:
 
 def _with_kernel(module: Any, layer: str) -> Layer:
     """The layer with the loaded kernel that replaces the module's forward, if one does."""
-    from kernels import get_loaded_kernels
-
     forward = getattr(vars(module).get("forward"), "__func__", None)
-    package = str(getattr(forward, "__module__", "")).split(".")[0]
-    kernel = {str(kernel.metadata.id): kernel for kernel in get_loaded_kernels()}.get(package)
+    kernel, local = loaded_kernel(forward)
     if kernel is None or forward is type(module).forward:
         return Layer(layer)
-    folders = {folder.resolve(): repo for repo, folder in kernel_packages.local_overrides().items()}
-    local = [repo for folder, repo in folders.items() if folder in Path(kernel.module.__file__).resolve().parents]
+    package = str(kernel.metadata.id)
     if kernel.repo_info is not None:
         return Layer(layer, f"{kernel.repo_info.repo_id} at {kernel.repo_info.revision[:7]}", "hub", package)
     if local:
-        return Layer(layer, f"{local[0]} (LOCAL_KERNELS)", "hub", package)
+        return Layer(layer, f"{local} (LOCAL_KERNELS)", "hub", package)
     return Layer(layer, str(kernel.metadata.name), "local", package)
+
+
+def loaded_kernel(function: Any) -> tuple[Any, str]:
+    """The loaded kernel that a function belongs to, None for one of another package; and the repository for which
+    LOCAL_KERNELS names the kernel's folder, "" without one."""
+    from kernels import get_loaded_kernels
+
+    package = str(getattr(function, "__module__", "")).split(".")[0]
+    kernel = next((kernel for kernel in get_loaded_kernels() if str(kernel.metadata.id) == package), None)
+    if kernel is None:
+        return None, ""
+    file, folders = Path(kernel.module.__file__).resolve(), kernel_packages.local_overrides().items()
+    return kernel, next((repo for repo, folder in folders if file.is_relative_to(folder.resolve())), "")
 
 
 def measured(packages: set[str]) -> dict[int, Counter[str]]:

@@ -20,14 +20,10 @@ BETWEEN_GPUS = "Memcpy PtoP"
 
 
 def find(observation: Observation) -> Finding:
-    if observation.plan.load.parallel.kind == "device-map":
-        return _of_device_map(observation)
-    return _of_ranks(observation)
-
-
-def _of_ranks(observation: Observation) -> Finding:
     """Counts on every rank the matrices of which it holds a part, and exchanges in a few more passes."""
     planned = observation.plan.load.parallel
+    if planned.kind == "device-map":
+        return _of_device_map(observation)
     split = _split_matrices(observation.model)
     ranks = [msgspec.json.decode(rank, type=_SplitMatrices) for rank in observation.gather(msgspec.json.encode(split))]
     matrices = sum(rank.matrices for rank in ranks)
@@ -120,7 +116,8 @@ def _of_device_map(observation: Observation) -> Finding:
     """Counts the layers that lie as a whole where accelerate's map says, all other parameters likewise, and the copies
     between GPUs in a few more passes: one at least wherever the next layer is on another GPU."""
     planned, model = observation.plan.load.parallel, observation.model
-    mapped = {path: _device(place) for path, place in getattr(model, "hf_device_map", {}).items()}
+    places = getattr(model, "hf_device_map", {}).items()
+    mapped = {path: f"cuda:{place}" if isinstance(place, int) else str(place) for path, place in places}
     layers, rest = dict[str, set[str]](), 0
     misplaced = set[str]()
     for name, parameter in model.named_parameters():
@@ -151,10 +148,6 @@ def _of_device_map(observation: Observation) -> Finding:
 
 _LAYER = re.compile(r"\D*?\.\d+(?=\.)")
 """The beginning of a parameter's name that is its layer's path."""
-
-
-def _device(place: Any) -> str:
-    return f"cuda:{place}" if isinstance(place, int) else str(place)
 
 
 def _mapped(name: str, mapped: dict[str, str]) -> str:

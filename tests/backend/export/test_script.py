@@ -236,7 +236,7 @@ def test_a_script_warms_up_as_a_run_does(arm: str, new: int) -> None:
     import torch
 
     from tokendyno.backend.worker.prompt import Prompt
-    from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
+    from tokendyno.backend.worker.runners.decode import WarmUp, past_window
 
     names: dict[str, Any] = {}
     text = exported(arm=arm, max_new_tokens=new, ignore_eos=True)

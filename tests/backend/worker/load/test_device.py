@@ -12,7 +12,7 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import LoadingKind, LoadPlan, ParallelPlan
 from tokendyno.backend.worker.channel import Channel
 from tokendyno.backend.worker.load.device import Observed, allocator_settings, device_keywords
-from tokendyno.backend.worker.load.loader import LoadProgress
+from tokendyno.backend.worker.load.loader import load_progress
 
 
 def plan(loading: LoadingKind, device: str = "cuda") -> LoadPlan:
@@ -47,7 +47,7 @@ def test_the_peak_of_layers_on_several_gpus_is_that_of_all_of_them(monkeypatch: 
         reset.clear()
         observed = Observed()
         load = LoadPlan(ModelSource("folder"), device="cuda", parallel=parallel)
-        with Channel(lambda event: None).phasing("load") as steps, LoadProgress(load, steps, 0, observed):
+        with Channel(lambda event: None).phasing("load") as steps, load_progress(load, steps, 0, observed):
             pass
         assert (reset, observed.peak_bytes["device"]) == (indices, expected)
 

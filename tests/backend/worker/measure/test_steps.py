@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from tokendyno.backend.messages import DECODE, Event, RequestEnds, Steps, Waits
-from tokendyno.backend.worker.channel import Channel
+from tokendyno.backend.worker.channel import Channel, repeating
 from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow, StepStreamer
 
 
@@ -21,21 +21,20 @@ class Nothing:
         return " ".join(map(str, ids))
 
 
-def test_a_log_is_sent_while_it_grows(monkeypatch: Any) -> None:
-    monkeypatch.setattr("tokendyno.backend.worker.measure.stream.FLUSH_EVERY_S", 0.001)
+def test_a_log_is_sent_while_it_grows() -> None:
     sent: list[Event] = []
     log, nothing = StepLog([0.0] * 40), Nothing()
     streamer = StepStreamer(log, nothing, nothing, Channel(sent.append), nothing)  # type: ignore[arg-type]
     log.start()
-    streamer.start()
-    for request in range(40):
-        for token in range(5):
-            now_s = log.now_s()
-            log.add(StepRow(now_s, now_s, [Part(request, DECODE, 1, token)], 0, 0))
-            if token % 3 == 0:
-                time.sleep(0.0005)
-        log.end(request, log.now_s(), "length")
-    streamer.close()
+    with repeating(streamer.flush, 0.001, "streamer"):
+        for request in range(40):
+            for token in range(5):
+                now_s = log.now_s()
+                log.add(StepRow(now_s, now_s, [Part(request, DECODE, 1, token)], 0, 0))
+                if token % 3 == 0:
+                    time.sleep(0.0005)
+            log.end(request, log.now_s(), "length")
+    streamer.flush()
     seen: dict[int, list[int]] = {}
     first = 0
     for event in sent:

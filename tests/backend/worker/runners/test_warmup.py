@@ -7,8 +7,8 @@ import torch
 
 from tokendyno.backend.plan import DYNAMIC, CacheKind
 from tokendyno.backend.worker.prompt import Prompt
-from tokendyno.backend.worker.runners import warmup
-from tokendyno.backend.worker.runners.warmup import WarmUp, past_window
+from tokendyno.backend.worker.runners import decode
+from tokendyno.backend.worker.runners.decode import WarmUp, past_window
 
 
 def prompt(tokens: int) -> Prompt:
@@ -67,7 +67,7 @@ def test_a_run_that_ends_before_the_window_pays_for_none() -> None:
 
 
 def test_a_long_prompt_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warmup, "CHEAP_S", 0.0)
+    monkeypatch.setattr(decode, "CHEAP_S", 0.0)
     recorder = Recorder()
     recorder.warm(10, 20, 0)
     assert recorder.calls == [(10, 8)]
