@@ -6,11 +6,21 @@ from tokendyno.backend.optimizations.base import Subject, When
 
 TRITON = Version("3.5")
 WIDTH = 32  # of a block of MXFP4, and of what a warp reads at once
-_ALIKE = """
-    deepseek_v2 deepseek_v3 gemma4 gemma4_text glm4_moe glm4_moe_lite mixtral olmoe qwen2_moe qwen3_5_moe
-    qwen3_5_moe_text qwen3_moe qwen3_next
-"""
-ALIKE = tuple(_ALIKE.split())
+ALIKE = (
+    "deepseek_v2",
+    "deepseek_v3",
+    "gemma4",
+    "gemma4_text",
+    "glm4_moe",
+    "glm4_moe_lite",
+    "mixtral",
+    "olmoe",
+    "qwen2_moe",
+    "qwen3_5_moe",
+    "qwen3_5_moe_text",
+    "qwen3_moe",
+    "qwen3_next",
+)
 """Architectures whose experts have gate above up and no biases, as transformers stores most mixtures."""
 UNGATED = ("nemotron_h",)
 """Those whose experts have no gate, and the square of ReLU between up and down."""

@@ -66,7 +66,8 @@ class BestScores:
         for best, where in scores:
             if place < best.numel():
                 kind = "not a number (NaN)" if values[first].isnan() else "infinite"
-                raise NotFinite(f"The {where(place)} are {kind}.", _SMALL_RANGE * (self._dtype == torch.float16) + UNDO)
+                advice = _SMALL_RANGE + UNDO if self._dtype == torch.float16 else UNDO
+                raise NotFinite(f"The {where(place)} are {kind}.", advice)
             place -= best.numel()
 
 
