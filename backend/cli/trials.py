@@ -41,7 +41,7 @@ COMMAND = "command-"
 
 def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) -> None:
     """The prompt, rounds and journal. `what` runs once a round; `compared`: what is compared on texts with what."""
-    add_number(sub, "--rounds", 3, f"how often each {what} runs; every other round goes backwards")
+    add_number(sub, "--rounds", 3, f"how often each {what} runs; every other round goes backwards", 1, MAX_ROUNDS)
     sub.add_argument(
         "--journal",
         type=typed_path,
@@ -57,9 +57,7 @@ def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) ->
 
 
 def add_places(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
-        "--side-by-side", type=int, metavar="N", help="run N trials at once, each on a GPU of its own (default: one)"
-    )
+    add_number(sub, "--side-by-side", None, "run N trials at once, each on a GPU of its own (default: one)")
     sub.add_argument(
         "--ray",
         default="",
@@ -73,13 +71,11 @@ def command_id() -> str:
 
 
 def check_options(options: argparse.Namespace, csv: str | None = None) -> None:
-    """InputError where the CSV file cannot be written, two options name one file, there is no models folder, or nobody
-    would wait for so many rounds."""
+    """InputError where the CSV file cannot be written, two options name one file, or there is no models
+    folder."""
     check_writable(csv, "--csv")
     check_distinct({"--json": options.json, "--csv": csv, "--journal": options.journal})
     check_folder(options.models_dir)
-    if not 1 <= options.rounds <= MAX_ROUNDS:
-        raise InputError(f"--rounds is {options.rounds}; it must be from 1 to {MAX_ROUNDS}.")
 
 
 def trial_arm(options: argparse.Namespace, text: str, work: Workload) -> dict[str, str]:

@@ -54,7 +54,7 @@ def test_an_ablation_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     ("options", "part"),
     [
         (["--add", "cache"], "'cache' is no change"),
-        (["--add", "cache=static", "--rounds", "0"], "--rounds is 0"),
+        (["--add", "cache=static", "--rounds", "0"], "--rounds: must be a whole number from 1 to 50, not '0'"),
         (
             ["--base", "attention=flash_attention_2,cuda_graphs=manual", "--add", "cache=static"],
             "The base cannot run: FlashAttention 2 runs on NVIDIA GPUs only. Set attention=auto. CUDA graphs need a "
