@@ -147,10 +147,10 @@ class _Handlers(NamedTuple):
         if (machine := elsewhere(self.bench.machine(), read_text("The GPU", fields.gpu))) is not None:
             builder = Builder(self.bench, question, machine)
             document = predicted_document(builder, question, machine.name, self.bench.runs)
-            return {self.panel: self.predictions.add(document, fields), self.message: ""}
+            return {self.panel: self.predictions.add(document, fields)}
         reading = passages(YOURS, text) if len(text.split()) >= LEAST_WORDS else []
         course = self.courses.begin_advice(question, budget_s, visitor_of(request), reading)
-        return {self.panel: course.id, self.message: ""}
+        return {self.panel: course.id}
 
     def opened(self, request: gr.Request) -> Updates:
         """The advice of `?advice=`, else this visitor's newest, beside what was asked for it."""
