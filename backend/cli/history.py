@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from tokendyno.backend.ablation.courses import titled
 from tokendyno.backend.cli.files import give
 from tokendyno.backend.cli.options import Add, add_number
 from tokendyno.backend.cli.progress import say
@@ -87,6 +88,7 @@ def _list(options: argparse.Namespace, history: History) -> None:
         "until": options.until,
     }
     page = history.listing.find(read_search(filters, options.page - 1, limit), LOCAL_USER)
+    page = msgspec.structs.replace(page, rows=[titled(options.history, row) for row in page.rows])
     give(options, _page_blocks(page), HistoryDocument(page.rows, page.total, page.kept))
 
 
@@ -225,7 +227,8 @@ def _when(created: float) -> str:
 
 def _remark(row: Row) -> str:
     status = "" if row.status == "done" else f"{row.status}. "
-    verdict = f"{status}{row.line or ''}".strip()
+    report = f" (tokendyno report {row.trial} --html FILE)" if row.trials and row.line else ""
+    verdict = f"{status}{row.line or ''}{report}".strip()
     return without_controls(": ".join(filter(None, [row.name, verdict])))
 
 

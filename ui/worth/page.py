@@ -25,7 +25,7 @@ from tokendyno.ui.visitor import visitor_of
 from tokendyno.ui.worth.course import course_panel, wire_course
 from tokendyno.ui.worth.sources import sweep_template, worth_template
 
-MISSING = "No ablation or sweep is kept under this address. Look for its runs in History, or measure it again."
+MISSING = "No ablation or sweep is kept under this address. Search History for its id to find its runs."
 
 TO_COMPARE = "() => { document.querySelector('#pages [data-tab-id=compare]').click(); return []; }"
 

@@ -9,7 +9,7 @@ from tokendyno.backend.ablation.advise.predicted import recipe_cost
 from tokendyno.backend.ablation.advise.search import Observation, Pair, Posterior, Search
 from tokendyno.backend.ablation.advise.space import Builder, Candidate, Space
 from tokendyno.backend.ablation.advise.wishes import Limits, Wish, token_s, value_of
-from tokendyno.backend.ablation.journal import Cost, Journal, Line, Trial
+from tokendyno.backend.ablation.journal import Cost, Journal, Trial
 from tokendyno.backend.runs.statistics import Estimate, estimate, mean
 from tokendyno.backend.runs.summary import SMALL
 
@@ -135,10 +135,7 @@ class Steps:
     @property
     def spent_s(self) -> float:
         """What everything in the journal took; of what went on beside other things its share."""
-        journal = self.journal
-        lines: list[Line] = [*journal.trials.values(), *journal.costs.values(), *journal.left.values()]
-        lines += [journal.confirmed] if journal.confirmed else []
-        return sum(line.spent_s for line in lines)
+        return sum(result.spent_s for result in self.journal.results)
 
     @property
     def runs(self) -> int:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.support.command_line import cli
+from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.journal import Heading, Trial
 from tokendyno.backend.ablation.kinds import Ablation
 from tokendyno.backend.ablation.result import AblationDocument
@@ -48,6 +49,26 @@ def test_an_ablation_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     assert again.returncode == 0, again.stderr
     assert again.stderr.count("round ") == 1, "one trial was lost, and one is run"
     assert journal.read_bytes().splitlines(keepends=True)[:4] == lines[:4]
+
+
+@pytest.mark.slow
+def test_without_a_journal_of_its_own_it_is_found_in_the_history_and_opened_by_its_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = tmp_path / "history.sqlite"
+    line = "ablate --base dtype=float32 --add cache=static --steps alone --rounds 2 --max-new-tokens 2"
+    for journal in ([], ["--journal", str(tmp_path / "own.jsonl")]):
+        assert main([*line.split(), *journal, "--history", str(history)]) == 0
+        capsys.readouterr()
+        assert main(["history", "--history", str(history), "--json", "-"]) == 0
+        row = json.loads(capsys.readouterr().out)["runs"][0]
+        assert (row["trials"], row["line"]) == (4, "Ablation: KV cache: static")
+        with contextlib.closing(open_bench(history)) as bench:
+            course = Courses(bench).get(row["trial"])
+            assert isinstance(course, Ablation) and (course.state, course.finished) == ("done", 4)
+            assert [step.trials for step in course.results()] == [2, 2]
+    assert main(["report", row["trial"], "--history", str(history), "--html", str(tmp_path / "r.html")]) == 0
+    assert len([*(tmp_path / "ablations").iterdir()]) == 2
 
 
 @pytest.mark.parametrize(
