@@ -221,6 +221,12 @@ class Journal:
         lines: list[Line] = [*self.trials.values(), *self.costs.values(), *self.left.values()]
         return [*lines, *([self.confirmed] if self.confirmed is not None else [])]
 
+    @property
+    def runs(self) -> int:
+        """How many runs it took: trials, readings, arms that were given up once they ran, and the last measurement."""
+        given_up = sum(left.spent_s > 0 for left in self.left.values())
+        return len(self.trials) + len(self.costs) + given_up + (self.confirmed is not None)
+
     def close(self) -> None:
         if self._file is not None:
             with contextlib.suppress(OSError):  # the rest of a line that could not be written, as was said then

@@ -123,11 +123,6 @@ class AdviceCourse(Course):
         return f"{plural(self.finished, 'run')} in {self.advice.steps.spent_s:.0f} s."
 
     @property
-    def finished(self) -> int:
-        """Trials, readings, and arms that were given up."""
-        return len(self.journal.trials) + len(self.journal.costs) + len(self.journal.left)
-
-    @property
     def complete(self) -> bool:
         return self.advice.ended(self.heading.budget_s)
 
@@ -135,7 +130,7 @@ class AdviceCourse(Course):
         return max(0.0, self.heading.budget_s - self.advice.steps.spent_s) if self.live else None
 
     def document(self) -> AdviceDocument:
-        now = self.finished + (self.journal.confirmed is not None), self.live
+        now = len(self.journal.results), self.live
         if self._document is None or self._document[0] != now:
             self._document = now, self.advice.document(self.heading.budget_s)
         return self._document[1]

@@ -71,7 +71,7 @@ def main() -> None:
     best, advised = min(values, key=values.__getitem__), advice.steps.standing().leader or ""
     print(
         f"best of {len(values)}: {best or 'as it comes'}; advised after "
-        f"{advice.steps.runs + 2 * (journal.confirmed is not None)} runs in "
+        f"{journal.runs} runs in "
         f"{advice.steps.spent_s:.0f} s: {advised or 'as it comes'}"
     )
     if best != advised:

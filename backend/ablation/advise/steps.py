@@ -138,11 +138,6 @@ class Steps:
         return sum(result.spent_s for result in self.journal.results)
 
     @property
-    def runs(self) -> int:
-        """Arms that ran in a worker so far, the last measurement aside."""
-        return len(self.journal.trials) + sum(left.spent_s > 0 for left in self.journal.left.values())
-
-    @property
     def most_runs(self) -> int:
         """How many runs advice may take in all, however long the budget is."""
         return max(LEAST_RUNS, len(self.space.arms) // SHARE)
@@ -249,7 +244,9 @@ class Steps:
         standing = self.standing()
         if standing.leader is not None and self.needs_reading(standing.leader):
             return self._readings(standing)
-        used = max(spent_s / budget_s, self.runs / self.most_runs)  # of the budget or the runs, whichever is more
+        used = max(
+            spent_s / budget_s, self.journal.runs / self.most_runs
+        )  # of the budget or the runs, whichever is more
         if used < EXPLORE and (units := self._trials_of_new(standing, budget_s)):
             return units
         if units := self._readings(standing):
@@ -292,7 +289,9 @@ class Steps:
                 cost_s = self.durations.trial_s(arm)
                 if self._fits(pending_s + cost_s, len(pending) + 1, budget_s, standing, name, cost_s):
                     costs[name] = cost_s
-            a_run_s = max(budget_s - self.spent_s, 0.0) / max(self.most_runs - self.runs, 1)  # where runs are scarcer
+            a_run_s = max(budget_s - self.spent_s, 0.0) / max(
+                self.most_runs - self.journal.runs, 1
+            )  # where runs are scarcer
             shares = {name: max(cost_s, a_run_s) for name, cost_s in costs.items()}
             if (best := search.propose(posterior, [*standing.measured, *pending], standing.able, shares)) is not None:
                 return self.space.arms[best]
@@ -336,7 +335,7 @@ class Steps:
         winner_s = max(self.durations.last_s(new_s, self.places) if new else 0.0, leader_s)
         reserved_s = max((1 - COMPARE) * budget_s, SPARE * winner_s)
         reading_s = self.durations.reading_s if new and self.needs_reading(new) else 0.0
-        within = self.runs + runs + CONFIRM_RUNS <= self.most_runs
+        within = self.journal.runs + runs + CONFIRM_RUNS <= self.most_runs
         return within and self.spent_s + cost_s + reading_s + reserved_s <= budget_s
 
     def _rounds(self, standing: Standing, budget_s: float) -> list[list[Step]]:
