@@ -10,7 +10,7 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.fit.device import device_of, is_size
 from tokendyno.backend.fit.table import Fit, fit_facts
-from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.ui.components.inputs import read_text, read_whole, read_work
 from tokendyno.ui.errors import read_event
 
@@ -69,7 +69,7 @@ def find(bench: Bench, model: object, gpu: object, amounts: object, gpus: object
 def read_taken(event: gr.EventData) -> dict[str, str]:
     """The choices of a row whose "Run this" was pressed, by axis."""
     choices = read_event(event, Taken, "This row").choices
-    in_table = {axis.name: {choice.name for choice in axis.choices} for axis in all_axes() if axis.in_fit_table}
-    if not all(choice in in_table.get(axis, ()) for axis, choice in choices.items()):
+    known = {axis.name: {choice.name for choice in axis.choices} for axis in prompt_axes()}
+    if not all(choice in known.get(axis, ()) for axis, choice in choices.items()):
         raise InputError("This row cannot be read. Reload the page.")
     return choices

@@ -92,11 +92,13 @@ def pressed(data: object) -> Any:
 
 def test_a_pressed_row_holds_choices_of_the_table_and_nothing_else() -> None:
     assert read_taken(pressed({"choices": {"quantization": "bnb-nf4", "cache": "static"}}))["cache"] == "static"
+    assert read_taken(pressed({"choices": {"prefill": "chunks-2048"}})) == {"prefill": "chunks-2048"}
     for value in (
         None,
         {},
         {"choices": {"quantization": "x"}},
         {"choices": {"compile": "on"}},
+        {"choices": {"batching": "static"}},
         {"choices": {"cache": 1}},
     ):
         with pytest.raises(InputError, match="This row cannot be read"):
