@@ -14,7 +14,16 @@ from tokendyno.backend.traffic.requests import Traffic
 MAX_NEW_TOKENS = 32_768
 MAX_BATCH_SIZE = 1_024
 MAX_PROMPT_BYTES = 1 << 20
-MAX_REPEATS = 50
+RANGES = {
+    "max_new_tokens": (1, MAX_NEW_TOKENS),
+    "batch_size": (1, MAX_BATCH_SIZE),
+    "repeats": (1, 50),
+    "prompt_tokens": (0, 1_000_000),
+    "seed": (0, 2**63 - 1),
+    "top_k": (0, 1_000_000),
+}
+"""The least and the most of a whole number of a `Workload`."""
+
 MIN_TEMPERATURE = 0.001
 """Logits are divided by it: those of float16 and bfloat16 must not become infinite."""
 EFFORTS = ("low", "medium", "high")
@@ -71,18 +80,10 @@ class Workload:
     system: str = ""
 
     def __post_init__(self) -> None:
-        _check_range("max_new_tokens", self.max_new_tokens, 1, MAX_NEW_TOKENS)
-        _check_range("batch_size", self.batch_size, 1, MAX_BATCH_SIZE)
-        _check_range("repeats", self.repeats, 1, MAX_REPEATS)
-        _check_range("prompt_tokens", self.prompt_tokens, 0, 1_000_000)
-        _check_range("seed", self.seed, 0, 2**63 - 1)
-        if not (self.temperature == 0 or MIN_TEMPERATURE <= self.temperature <= 10.0):
-            raise InputError(
-                f"temperature is {self.temperature}; it must be 0 (greedy), or from {MIN_TEMPERATURE:g} to 10."
-            )
-        _check_range("top_k", self.top_k, 0, 1_000_000)
-        if not 0.0 < self.top_p <= 1.0:
-            raise InputError(f"top_p is {self.top_p}; it must be above 0 and at most 1 (1 turns it off).")
+        for field, ends in RANGES.items():
+            check_range(field, getattr(self, field), *ends)
+        check_temperature("temperature", self.temperature)
+        check_top_p("top_p", self.top_p)
         if self.reasoning_effort and self.reasoning_effort not in REASONING:
             raise unknown("reasoning effort", self.reasoning_effort, REASONING)
         if self.reasoning_effort and not self.chat:
@@ -116,9 +117,24 @@ def _check_text(name: str, text: str) -> None:
         raise InputError(f"{name} has {size_bytes:,} bytes, over the limit of {MAX_PROMPT_BYTES:,}. Shorten it.")
 
 
-def _check_range(name: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        raise InputError(f"{name} is {shown(value)}; it must be a whole number from {low:,} to {high:,}.")
+def check_range(name: str, value: int, low: int, high: int | None = None) -> None:
+    """InputError where a number is outside. `name`: by which whoever gave it knows it."""
+    if value < low or (high is not None and value > high):
+        raise InputError(f"{name} is {shown(value)}; it must be {range_text(low, high)}.")
+
+
+def range_text(low: int, high: int | None = None) -> str:
+    return f"a whole number from {low:,} {'on' if high is None else f'to {high:,}'}"
+
+
+def check_temperature(name: str, value: float) -> None:
+    if not (value == 0 or MIN_TEMPERATURE <= value <= 10.0):
+        raise InputError(f"{name} is {value}; it must be 0 (greedy), or from {MIN_TEMPERATURE:g} to 10.")
+
+
+def check_top_p(name: str, value: float) -> None:
+    if not 0.0 < value <= 1.0:
+        raise InputError(f"{name} is {value}; it must be above 0 and at most 1 (1 turns it off).")
 
 
 class ArmRequest(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 MAX_LISTED = 25  # valid names; beyond that only the nearest are listed
-MAX_NEAREST = 6
+MAX_NEAREST = 3
 NEAR = 0.65  # likeness (difflib's ratio) from which a name is suggested: "nonsense" and "bert-base-uncased" have 0.40
 LEAST_BEGINNING = 3  # letters
 MAX_SHOWN = 64  # characters of what was given that a sentence repeats
@@ -35,16 +35,15 @@ def shown(value: object) -> str:
 
 
 def unknown(what: str, name: str, valid: Iterable[str], where: str = "") -> InputError:
-    """The InputError for a name that is not in `valid`, with the nearest one, or all if they are few."""
+    """The InputError for a name that is not in `valid`: with the nearest ones, and all of them, or `where` they are
+    listed if they are many."""
     names, name = sorted(valid), shown(name)
     near = near_names(name, names)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
     if len(names) <= MAX_LISTED:
+        hint = f" Did you mean {near[0]!r}?" if near else ""
         return InputError(f"Unknown {what} {name!r}.{hint} Valid: {', '.join(names)}.")
-    nearest = (
-        f"The nearest of {len(names)}: {', '.join(near)}" if near else f"None of the {len(names)} has a similar name"
-    )
-    return InputError(f"Unknown {what} {name!r}.{hint} {nearest}.{f' All of them: {where}.' if where else ''}")
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return InputError(f"There is no {what} {name!r}.{hint}{f' All of them: {where}.' if where else ''}")
 
 
 def near_names(name: str, valid: Iterable[str]) -> list[str]:

@@ -65,7 +65,7 @@ class Course:
 
     @property
     def finished(self) -> int:
-        return len(self.journal.trials) + len(self.journal.costs)
+        return self.journal.runs
 
     @property
     def share(self) -> float:

@@ -5,21 +5,25 @@ import re
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+
+import msgspec
 
 from tokendyno.backend.ablation.advise.course import heading_of_advice
 from tokendyno.backend.ablation.advise.steps import GUESS_S
 from tokendyno.backend.ablation.advise.wishes import Question
 from tokendyno.backend.ablation.course import POSITIONS
-from tokendyno.backend.ablation.journal import Heading, heading_of
-from tokendyno.backend.ablation.kinds import ADVICE, SWEEP, AnyCourse, course_of
+from tokendyno.backend.ablation.journal import ADVICE, SWEEP, Heading, heading_of, in_use
+from tokendyno.backend.ablation.kinds import AnyCourse, course_of, heading_title
 from tokendyno.backend.ablation.steps import KINDS
 from tokendyno.backend.ablation.sweep import traffic_of
 from tokendyno.backend.config import Request
 from tokendyno.backend.engine.allowed import check_runs
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.history.rows import Row
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.paths import ablation_folder
@@ -28,9 +32,34 @@ from tokendyno.backend.quality import QualityText
 ROUNDS = 3
 """How often each arm or point runs."""
 
+ELSEWHERE = "A command measures this now. It is ended where it was begun."
+
 ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 MAX_KEPT = 32
 """Courses that stay in memory; others are read from their journals."""
+
+
+def new_id() -> str:
+    return secrets.token_hex(12)
+
+
+def kept_journal(history: Path | None, course_id: str) -> Path | None:
+    """Where the journal of a course lies beside a history; None where it cannot be one's, or nothing is kept."""
+    return ablation_folder(history) / f"{course_id}.jsonl" if history is not None and ID.fullmatch(course_id) else None
+
+
+def kept_heading(history: Path | None, course_id: str) -> Heading | None:
+    """What was measured under an id; None where no journal of it can be read."""
+    path = kept_journal(history, course_id)
+    with suppress(InputError):
+        return heading_of(path) if path is not None and path.is_file() else None
+    return None
+
+
+def titled(history: Path | None, row: Row) -> Row:
+    """A row of the history. Where it stands for many runs it says what they measure."""
+    heading = kept_heading(history, row.trial) if row.trials else None
+    return msgspec.structs.replace(row, line=heading_title(heading)) if heading is not None else row
 
 
 class Courses:
@@ -38,7 +67,6 @@ class Courses:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self._folder = ablation_folder(bench.store.path) if bench.store.path is not None else None
         self._known: dict[str, AnyCourse] = {}
         self._lock = threading.Lock()
 
@@ -100,7 +128,7 @@ class Courses:
         most = self._bench.limits.trials
         with self._lock:
             self._require_idle(visitor)
-            course_id = secrets.token_hex(12)
+            course_id = new_id()
             path = self._path(course_id)
             course = course_of(self._bench, course_id, heading.begun(self._bench.machine()), path)
             if most is not None and course.trials > most:
@@ -127,6 +155,8 @@ class Courses:
         course = self.get(course_id)
         if course is None or course.heading.owner != visitor.owner:
             return False
+        if course.closed:
+            raise InputError(course.closed)
         course.stop()
         return True
 
@@ -143,6 +173,9 @@ class Courses:
                 return None
             course = course_of(self._bench, course_id, heading_of(path), path)
             course.state = "done" if course.complete else "stopped"
+            if in_use(path):
+                course.state, course.closed = "running", ELSEWHERE
+                return course  # it goes on: the next look reads it again
             why = course.heading.mismatch(course.heading.begun(self._bench.machine()))
             if course.state == "stopped" and why:
                 course.state, course.closed = "failed", f"This cannot go on: {why}. Begin it anew."
@@ -163,10 +196,10 @@ class Courses:
             raise InputError("An ablation or a sweep of yours is under way. Stop it first, or wait for its end.")
 
     def _path(self, course_id: str) -> Path | None:
-        if self._folder is None:
-            return None
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return self._folder / f"{course_id}.jsonl"
+        path = kept_journal(self._bench.store.path, course_id)
+        if path is not None:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return path
 
     def _keep(self, course: AnyCourse) -> None:
         self._known[course.id] = course
@@ -177,12 +210,8 @@ class Courses:
 
 def is_advice(bench: Bench, course_id: str) -> bool:
     """Whether the journal of that id is of advice: a list of runs does not know which it is."""
-    if bench.store.path is None or not ID.fullmatch(course_id):
-        return False
-    try:
-        return heading_of(ablation_folder(bench.store.path) / f"{course_id}.jsonl").kinds == [ADVICE]
-    except InputError:
-        return False
+    heading = kept_heading(bench.store.path, course_id)
+    return heading is not None and heading.kinds == [ADVICE]
 
 
 def changes_of(a: dict[str, str], b: dict[str, str]) -> list[tuple[str, str]]:

@@ -18,6 +18,12 @@ from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.units import plural
 from tokendyno.backend.views.quality import counts
 
+SWEEP = "sweep"
+"""The kind in the heading of a sweep; its changes are what is varied, each with its values."""
+
+ADVICE = "advise"
+"""The kind in the heading of advice; its changes are the wish, the limits, and texts of its own."""
+
 
 class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ablation", tag_field="line"):
     """What is ablated; the first line. Trials count only for the same heading: on the same machine and versions.
@@ -42,6 +48,12 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
     machine: str = ""
     traffic: str = ""
     budget_s: float = 0.0
+
+    @property
+    def undecided(self) -> "Heading":
+        """The same of a command that decides rounds and budget each time it is called."""
+        positions = self.positions if self.kinds == [ADVICE] else 0
+        return msgspec.structs.replace(self, rounds=0, positions=positions, budget_s=0.0)
 
     def begun(self, machine: Machine) -> "Heading":
         """The same as it would begin now, on that machine."""
@@ -163,6 +175,18 @@ def heading_of(path: Path) -> Heading:
     return first
 
 
+def in_use(path: Path) -> bool:
+    """Whether a process writes this journal now."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass  # whoever reads it says why
+    return False
+
+
 class Journal:
     """A file, or only memory where none is named. InputError if the file belongs to another ablation, is in use or
     cannot be written; it is then left as it is.
@@ -190,6 +214,18 @@ class Journal:
 
     def of(self, arm: str) -> list[Trial]:
         return sorted((trial for (name, _), trial in self.trials.items() if name == arm), key=lambda trial: trial.round)
+
+    @property
+    def results(self) -> list[Line]:
+        """Everything that is kept."""
+        lines: list[Line] = [*self.trials.values(), *self.costs.values(), *self.left.values()]
+        return [*lines, *([self.confirmed] if self.confirmed is not None else [])]
+
+    @property
+    def runs(self) -> int:
+        """How many runs it took: trials, readings, arms that were given up once they ran, and the last measurement."""
+        given_up = sum(left.spent_s > 0 for left in self.left.values())
+        return len(self.trials) + len(self.costs) + given_up + (self.confirmed is not None)
 
     def close(self) -> None:
         if self._file is not None:

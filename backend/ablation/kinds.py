@@ -7,8 +7,10 @@ import msgspec
 
 from tokendyno.backend.ablation.advise.course import Advice, question_of
 from tokendyno.backend.ablation.advise.result import AdviceDocument
+from tokendyno.backend.ablation.advise.wishes import TITLES
 from tokendyno.backend.ablation.course import Course
-from tokendyno.backend.ablation.journal import Heading, document_head, heading_of
+from tokendyno.backend.ablation.headline import change_title
+from tokendyno.backend.ablation.journal import ADVICE, SWEEP, Heading, document_head, heading_of
 from tokendyno.backend.ablation.result import AblationDocument, StepResult, results
 from tokendyno.backend.ablation.steps import plan_steps
 from tokendyno.backend.ablation.sweep import (
@@ -19,6 +21,8 @@ from tokendyno.backend.ablation.sweep import (
     point_results,
     require_readings,
     require_some,
+    title_of,
+    value_title,
 )
 from tokendyno.backend.ablation.trials import admit
 from tokendyno.backend.config import ArmRequest, Request
@@ -28,12 +32,6 @@ from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.quality import Quality
 from tokendyno.backend.quality.texts import YOURS, named_parts, shipped_texts
 from tokendyno.backend.units import plural
-
-SWEEP = "sweep"
-"""The kind in the heading of a sweep; its changes are what is varied, each with its values."""
-
-ADVICE = "advise"
-"""The kind in the heading of advice; its changes are the wish, the limits, and texts of its own."""
 
 
 class Ablation(Course):
@@ -125,11 +123,6 @@ class AdviceCourse(Course):
         return f"{plural(self.finished, 'run')} in {self.advice.steps.spent_s:.0f} s."
 
     @property
-    def finished(self) -> int:
-        """Trials, readings, and arms that were given up."""
-        return len(self.journal.trials) + len(self.journal.costs) + len(self.journal.left)
-
-    @property
     def complete(self) -> bool:
         return self.advice.ended(self.heading.budget_s)
 
@@ -137,7 +130,7 @@ class AdviceCourse(Course):
         return max(0.0, self.heading.budget_s - self.advice.steps.spent_s) if self.live else None
 
     def document(self) -> AdviceDocument:
-        now = self.finished + (self.journal.confirmed is not None), self.live
+        now = len(self.journal.results), self.live
         if self._document is None or self._document[0] != now:
             self._document = now, self.advice.document(self.heading.budget_s)
         return self._document[1]
@@ -152,12 +145,28 @@ AnyCourse = Ablation | Sweep | AdviceCourse
 
 def course_of(bench: Bench, course_id: str, heading: Heading, path: Path | None) -> AnyCourse:
     match heading.kinds:
-        case ["sweep"]:
+        case [kind] if kind == SWEEP:
             return Sweep(bench, course_id, heading, path)
-        case ["advise"]:
+        case [kind] if kind == ADVICE:
             return AdviceCourse(bench, course_id, heading, path)
         case _:
             return Ablation(bench, course_id, heading, path)
+
+
+def heading_title(heading: Heading) -> str:
+    """What is measured, in a line."""
+    match heading.kinds:
+        case [kind] if kind == SWEEP:
+            over = [
+                f"{title_of(name)} {', '.join(value_title(name, value) for value in values.split(','))}"
+                for name, values in heading.changes
+            ]
+            return f"Sweep: {'; '.join(over)}"
+        case [kind] if kind == ADVICE:
+            return f"Advice: {TITLES[question_of(heading).wish]}"
+        case _:
+            changes = [change_title(f"{axis}={choice}") for axis, choice in heading.changes]
+            return f"Ablation: {'; '.join(changes)}"
 
 
 def course_of_journal(bench: Bench, path: Path) -> AnyCourse:

@@ -3,6 +3,7 @@ prompt, or of many requests."""
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,18 +13,21 @@ import msgspec
 from tokendyno.backend.ablation.journal import Cost, Journal, Trial, TrialsDocument
 from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.arms.parse import make_config
-from tokendyno.backend.config import Workload, workload_of
-from tokendyno.backend.errors import InputError, unknown
+from tokendyno.backend.config import RANGES, Workload, check_range, range_text, workload_of
+from tokendyno.backend.errors import InputError, shown, unknown
 from tokendyno.backend.optimizations import all_axes, axis_title, choice_title, titles_text
 from tokendyno.backend.runs.statistics import estimate, mean
 from tokendyno.backend.traffic import Traffic
 from tokendyno.backend.traffic.presets import drawn, traffic_preset, traffic_presets
+from tokendyno.backend.traffic.requests import MAX_CONCURRENT, MAX_REQUESTS
 
 PROMPT_SIZES = {"batch_size": "Batch size", "prompt_tokens": "Prompt tokens", "max_new_tokens": "New tokens"}
 TRAFFIC_SIZES = {"requests": "Requests", "concurrent": "Concurrency"}
 SIZE_TITLES = PROMPT_SIZES | TRAFFIC_SIZES
 SIZES = tuple(SIZE_TITLES)
 """What can be swept besides axes: sizes of one prompt, or of many requests."""
+
+_RANGES = RANGES | {"requests": (1, MAX_REQUESTS), "concurrent": (1, MAX_CONCURRENT)}
 
 MAX_POINTS = 64
 
@@ -143,13 +147,13 @@ def plan_points(
     for name, values in over.items():
         if name in PROMPT_SIZES and traffic:
             raise InputError(
-                f"{name} is swept of one prompt, and this sweep is of many requests. Sweep over "
+                f"{title_of(name)} is swept of one prompt, and this sweep is of many requests. Sweep over "
                 f"{' or '.join(TRAFFIC_SIZES)}, or leave out what is about many requests."
             )
         if name not in SIZES and name not in axes:
             raise unknown("axis or size", name, {*SIZES, *axes}, "docs/axes.md")
         if len(values) < 2 or len(set(values)) < len(values):
-            raise InputError(f"{name} needs at least two different values, such as {_such_as(name)}.")
+            raise InputError(f"{title_of(name)} needs at least two different values, such as {_such_as(name)}.")
     count = math.prod(len(values) for values in over.values())
     if count > MAX_POINTS:
         raise InputError(f"These are {count:,} combinations; a sweep has at most {MAX_POINTS}. Sweep over fewer.")
@@ -181,8 +185,10 @@ def _such_as(name: str) -> str:
 
 
 def _whole(name: str, text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text[:12]) < 10**9:
-        raise InputError(f"{name}={text!r} is no whole number above 0.")
+    low, high = max(1, _RANGES[name][0]), _RANGES[name][1]
+    if not re.fullmatch("-?[0-9]{1,12}", text):
+        raise InputError(f"{title_of(name)} is {shown(text)!r}; it must be {range_text(low, high)}.")
+    check_range(title_of(name), int(text), low, high)
     return int(text)
 
 

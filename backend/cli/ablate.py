@@ -2,6 +2,8 @@
 
 import argparse
 
+from tokendyno.backend.ablation.course import POSITIONS
+from tokendyno.backend.ablation.courses import new_id
 from tokendyno.backend.ablation.headline import ablation_headline
 from tokendyno.backend.ablation.journal import Heading
 from tokendyno.backend.ablation.kinds import Ablation
@@ -11,7 +13,7 @@ from tokendyno.backend.cli.files import give
 from tokendyno.backend.cli.options import Add, add_arm, workload
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.terminal import Block, Column, Styled, Table
-from tokendyno.backend.cli.trials import add_trial_options, check_options, command_id, measured, trial_arm, trial_bench
+from tokendyno.backend.cli.trials import add_trial_options, check_options, measured, trial_arm, trial_bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models import is_random
 from tokendyno.backend.runs.row import choices_text
@@ -23,9 +25,11 @@ def ablate(options: argparse.Namespace) -> int:
     check_options(options)
     work = workload(options)
     changes = [_change(text) for text in options.add]
-    heading = Heading(options.model, trial_arm(options, options.base, work), changes, options.steps or [*KINDS], work)
+    base, kinds = trial_arm(options, options.base, work), options.steps or [*KINDS]
+    positions = POSITIONS if options.quality else 0
+    heading = Heading(options.model, base, changes, kinds, work, rounds=options.rounds, positions=positions)
     with trial_bench(options) as bench:
-        course = Ablation(bench, command_id(), heading.begun(bench.machine()), None)
+        course = Ablation(bench, new_id(), heading.begun(bench.machine()), None)
         for (level, axis, reason), arm in course.admitted.said.items():
             say(f"{level} ({arm or 'base'}, {axis}): {reason}")
         ended = measured(bench, options, course, together=True)

@@ -1,7 +1,6 @@
 """`tokendyno advise`: the best arm for a wish, measured, with a certificate."""
 
 import argparse
-import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,7 +13,7 @@ from tokendyno.backend.ablation.advise.space import Builder
 from tokendyno.backend.ablation.advise.view import COLUMNS, PREDICTED_COLUMNS, measured_row, predicted_row
 from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, read_budget
 from tokendyno.backend.ablation.course import POSITIONS
-from tokendyno.backend.ablation.journal import Journal
+from tokendyno.backend.ablation.courses import new_id
 from tokendyno.backend.ablation.trials import Stopped
 from tokendyno.backend.cli.commands import bench_of
 from tokendyno.backend.cli.files import check_distinct, give, typed_path
@@ -23,7 +22,17 @@ from tokendyno.backend.cli.options import Add, add_elsewhere, add_texts, add_wor
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.cli.terminal import Block, Column, Line, Styled, Table, Verbatim
-from tokendyno.backend.cli.trials import PROMPT, Ended, add_places, code_of, command_id, places_of, trial_task_of, watch
+from tokendyno.backend.cli.trials import (
+    PROMPT,
+    Ended,
+    add_places,
+    code_of,
+    how_to_go_on,
+    journal_of,
+    places_of,
+    trial_task_of,
+    watch,
+)
 from tokendyno.backend.config import workload_of
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
@@ -76,11 +85,11 @@ def _measured(
     places = places_of(options, bench.machine())
     if places and question.wish == "quick-start":
         raise InputError("Starts beside each other slow each other down. Leave out --ray and --side-by-side.")
-    heading = heading_of_advice(question, texts).begun(bench.machine())
+    heading = heading_of_advice(question, texts, budget_s=budget_s).begun(bench.machine())
     quality = Quality(texts or shipped_texts(), positions=POSITIONS)
-    ended = Ended(OK)
-    with contextlib.closing(Journal(options.journal, heading)) as journal:
-        advice = Advice(bench, question, journal, quality, command_id())
+    ended, course_id = Ended(OK), new_id()
+    with journal_of(bench, options.journal, heading, course_id) as journal:
+        advice = Advice(bench, question, journal, quality, course_id)
         say(f"{plural(len(advice.steps.space.arms), 'arm')} may answer; {budget_s:g} s to find the best")
         bench.start()
         try:
@@ -90,7 +99,7 @@ def _measured(
                 advice.perform(budget_s, partial(watch, bench))
         except (Stopped, KeyboardInterrupt):
             ended = Ended(STOPPED)
-            say("stopped." + (f" What was measured is kept in {options.journal}." if options.journal else ""))
+            say(f"stopped. {how_to_go_on(bench, options)}")
         except InputError as error:
             code = code_of(error)
             if not journal.trials:

@@ -21,6 +21,7 @@ from tokendyno.backend.config import Request, workload_of
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.traffic import Limits, Traffic
 from tokendyno.backend.traffic.presets import drawn, traffic_preset, traffic_presets
+from tokendyno.backend.traffic.requests import MAX_CONCURRENT, MAX_PAGES, MAX_REQUESTS
 from tokendyno.backend.traffic.trace_file import read_trace
 from tokendyno.backend.units import plural
 
@@ -82,25 +83,23 @@ def add_commands(add: Add) -> None:
         metavar="NAME",
         help=f"what requests are drawn from: {names} (default: {traffic_presets()[0].name})",
     )
-    sub.add_argument("--requests", type=int, metavar="N", help="draw so many")
+    add_number(sub, "--requests", None, "draw so many", 1, MAX_REQUESTS)
     sub.add_argument("--prompt-lengths", metavar="LOW-HIGH", help="tokens of their prompts, such as 16-256, uniform")
     sub.add_argument("--output-lengths", metavar="LOW-HIGH", help="tokens to generate, such as 16-256")
     sub.add_argument(
         "--rate", type=float, metavar="R", help="requests a second on average (at-once becomes a Poisson stream)"
     )
-    sub.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the draw")
+    add_number(sub, "--seed", 0, "seed of the draw")
     sub.add_argument(
         "--trace",
         type=typed_path,
         metavar="FILE",
         help="JSON Lines instead: max_new_tokens, one of prompt, token_ids or prompt_tokens, and arrival_s",
     )
-    add_number(
-        sub, "--concurrent", None, "requests that may be in work at once, in both arms (default: the preset's, or 16)"
-    )
-    add_number(
-        sub, "--pages", 0, "pages of the KV cache of continuous batching; 0: as many as the longest requests need"
-    )
+    at_once = "requests that may be in work at once, in both arms (default: the preset's, or 16)"
+    add_number(sub, "--concurrent", None, at_once, 1, MAX_CONCURRENT)
+    pages = "pages of the KV cache of continuous batching; 0: as many as the longest requests need"
+    add_number(sub, "--pages", 0, pages, 0, MAX_PAGES)
     sub.add_argument(
         "--stop-at-eos", action="store_true", help="end a request at EOS; otherwise each generates all its tokens"
     )

@@ -17,6 +17,7 @@ from tokendyno.backend.cli.options import (
     Add,
     add_all,
     add_arm,
+    add_number,
     add_pairs,
     add_repeats,
     add_texts,
@@ -68,7 +69,7 @@ def _machines_of(options: argparse.Namespace) -> Machines | None:
     nodes, ranks = options.nnodes, ranks_of(dict(parse_arm(options.model, options.arm).choices))
     if nodes == 1 and not options.rdzv_endpoint:
         return None
-    if not 2 <= nodes <= MAX_NODES or not options.rdzv_endpoint or ranks % nodes:
+    if nodes == 1 or not options.rdzv_endpoint or ranks % nodes:
         raise InputError(
             f"To share one model, give --nnodes (2 to {MAX_NODES} machines), --rdzv-endpoint HOST:PORT (an address of "
             "this machine that the others reach), and an arm whose ranks divide by them, such as parallel=tensor-2."
@@ -157,9 +158,7 @@ def add_commands(add: Add) -> None:
         "--no-quality", action="store_true", help="read no texts after the pairs, as with --repeats and no --text"
     )
     run_parser = add("run", run, "run one arm on one prompt", json=True)
-    run_parser.add_argument(
-        "--nnodes", type=int, default=1, metavar="N", help="machines that share the ranks of `parallel`"
-    )
+    add_number(run_parser, "--nnodes", 1, "machines that share the ranks of `parallel`", 1, MAX_NODES)
     run_parser.add_argument(
         "--rdzv-endpoint",
         default="",

@@ -14,6 +14,7 @@ from tokendyno.backend.cli.options import Add, add_model, add_number
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.stored import add_history
 from tokendyno.backend.cli.terminal import Block, Column, Line, Row, Styled, Table
+from tokendyno.backend.config import RANGES
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit import table as fit_table
 from tokendyno.backend.fit.device import device_of
@@ -27,6 +28,7 @@ from tokendyno.backend.history.rows import Listing
 from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL_USER
 from tokendyno.backend.models import RANDOM, resolve, without
+from tokendyno.backend.predict.parallel import MAX_GPUS
 from tokendyno.backend.runs.store import Store
 from tokendyno.backend.units import plural
 
@@ -130,8 +132,8 @@ def add_commands(add: Add) -> None:
         None,
         f"tokens in the KV cache, or the model's maximum if that is less (default: {DEFAULT_CONTEXT:,})",
     )
-    sub.add_argument("--batch", type=int, default=1, metavar="N", help="sequences in one batch")
-    sub.add_argument("--gpus", type=int, default=1, metavar="N", help="such GPUs share the model; bytes are of one")
+    add_number(sub, "--batch", 1, "sequences in one batch", *RANGES["batch_size"])
+    add_number(sub, "--gpus", 1, "such GPUs share the model; bytes are of one", 1, MAX_GPUS)
     sub.add_argument(
         "--sharding",
         metavar="CHOICE",

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from tokendyno.backend.ablation.courses import titled
 from tokendyno.backend.cli.files import give
-from tokendyno.backend.cli.options import Add
+from tokendyno.backend.cli.options import Add, add_number
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.stored import add_history
@@ -78,10 +79,6 @@ def _opened(path: Path) -> Iterator[tuple[History, RunLog]]:
 
 def _list(options: argparse.Namespace, history: History) -> None:
     limit = MAX_ROWS if options.all else options.limit
-    if not 1 <= limit <= MAX_ROWS:
-        raise InputError(f"--limit is {shown(limit)}; it must be from 1 to {MAX_ROWS:,}.")
-    if not 1 <= options.page <= MAX_PAGE:
-        raise InputError(f"--page is {shown(options.page)}; the first one is 1.")
     filters = {
         "q": options.words,
         "model": options.model,
@@ -91,6 +88,7 @@ def _list(options: argparse.Namespace, history: History) -> None:
         "until": options.until,
     }
     page = history.listing.find(read_search(filters, options.page - 1, limit), LOCAL_USER)
+    page = msgspec.structs.replace(page, rows=[titled(options.history, row) for row in page.rows])
     give(options, _page_blocks(page), HistoryDocument(page.rows, page.total, page.kept))
 
 
@@ -229,7 +227,8 @@ def _when(created: float) -> str:
 
 def _remark(row: Row) -> str:
     status = "" if row.status == "done" else f"{row.status}. "
-    verdict = f"{status}{row.line or ''}".strip()
+    report = f" (tokendyno report {row.trial} --html FILE)" if row.trials and row.line else ""
+    verdict = f"{status}{row.line or ''}{report}".strip()
     return without_controls(": ".join(filter(None, [row.name, verdict])))
 
 
@@ -263,7 +262,7 @@ def add_commands(add: Add) -> None:
     sub.add_argument("--machine", default="", metavar="NAME", help="part of the machine's name, such as H200")
     sub.add_argument("--since", default="", metavar="DATE", help="no older than 2026-11-30, or 24h, 7d, 4w, 6m")
     sub.add_argument("--until", default="", metavar="DATE", help="no younger, likewise")
-    sub.add_argument("--limit", type=int, default=20, metavar="N", help="rows of a page")
-    sub.add_argument("--page", type=int, default=1, metavar="N", help="which page")
+    add_number(sub, "--limit", 20, "rows of a page", 1, MAX_ROWS)
+    add_number(sub, "--page", 1, "which page", 1, MAX_PAGE)
     sub.add_argument("--all", action="store_true", help="list: all rows; show: every figure")
     add_history(sub)

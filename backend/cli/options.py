@@ -13,16 +13,20 @@ from tokendyno.backend.cli.files import read_prompt, typed_path
 from tokendyno.backend.config import (
     EFFORTS,
     MOST_PAIRS,
+    RANGES,
     THINKING,
     UNTIL_S,
     ArmRequest,
     Request,
     Workload,
+    check_range,
     checked_price,
+    range_text,
 )
-from tokendyno.backend.errors import InputError
+from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import DEFAULT_MODEL, resolve
+from tokendyno.backend.predict.parallel import MAX_GPUS
 from tokendyno.backend.quality import QualityText
 from tokendyno.backend.quality.texts import passages
 
@@ -34,8 +38,33 @@ Add = Callable[..., argparse.ArgumentParser]
 it has these options."""
 
 
-def add_number(sub: argparse._ActionsContainer, option: str, default: int | None, what: str) -> None:
-    sub.add_argument(option, type=int, default=default, metavar="N", help=what)
+def whole(low: int, high: int | None = None) -> Callable[[str], int]:
+    """What reads an option that is a whole number."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+            check_range("", number, low, high)
+        except ValueError:
+            wanted = range_text(low, high)
+            raise argparse.ArgumentTypeError(f"must be {wanted}, not {shown(text)!r}") from None
+        return number
+
+    return read
+
+
+def add_number(
+    sub: argparse._ActionsContainer,
+    option: str,
+    default: int | None,
+    what: str,
+    low: int = 1,
+    high: int | None = None,
+    metavar: str = "N",
+) -> None:
+    """An option that is a whole number. The range of one of a workload is known by its name."""
+    ends = RANGES.get(option.removeprefix("--").replace("-", "_"), (low, high))
+    sub.add_argument(option, type=whole(*ends), default=default, metavar=metavar, help=what)
 
 
 def add_output(sub: argparse.ArgumentParser, option: str, what: str) -> None:
@@ -56,7 +85,7 @@ def add_all(sub: argparse.ArgumentParser) -> None:
 
 def add_repeats(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
     repeats = argparse.SUPPRESS if hidden else "run the arms N times in turn (A B A B)"
-    sub.add_argument("--repeats", type=int, default=1, metavar="N", help=repeats)
+    add_number(sub, "--repeats", 1, repeats)
     add_proof(sub, hidden)
 
 
@@ -122,16 +151,11 @@ def add_workload(sub: argparse.ArgumentParser) -> None:
     prompt.add_argument("--prompt-file", type=typed_path, metavar="FILE", help="read the prompt from a UTF-8 file")
     add_number(prompt, "--prompt-tokens", 0, "cut or repeat the prompt to N tokens; without --prompt a synthetic one")
     add_number(prompt, "--max-new-tokens", 256, "tokens to generate at most, or forward passes of an encoder")
-    prompt.add_argument("--batch-size", type=int, default=1, metavar="N", help="copies of the prompt in one batch")
-    prompt.add_argument("--seed", type=int, default=0, metavar="N", help="seed for sampling")
+    add_number(prompt, "--batch-size", 1, "copies of the prompt in one batch")
+    add_number(prompt, "--seed", 0, "seed for sampling")
     prompt.add_argument("--temperature", type=float, default=0.0, metavar="T", help="sampling temperature; 0 is greedy")
-    prompt.add_argument(
-        "--top-k",
-        type=int,
-        default=0,
-        metavar="K",
-        help="with a temperature: sample from the K most likely tokens; 0: from all",
-    )
+    top_k = "with a temperature: sample from the K most likely tokens; 0: from all"
+    add_number(prompt, "--top-k", 0, top_k, metavar="K")
     prompt.add_argument(
         "--top-p",
         type=float,
@@ -194,4 +218,4 @@ def passages_of(options: argparse.Namespace) -> list[QualityText]:
 
 def add_elsewhere(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--gpu", metavar="NAME", help="on a GPU of the catalogue (default: this machine)")
-    sub.add_argument("--gpus", type=int, default=1, metavar="N", help="as many of them")
+    add_number(sub, "--gpus", 1, "as many of them", 1, MAX_GPUS)

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn, get_args
@@ -29,6 +30,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False, formatter_class=Help)
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # -5m is a value, which its reader refuses; no option
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         options, unknown = self.parse_known_args(args, namespace)

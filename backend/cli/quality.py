@@ -4,12 +4,12 @@ import argparse
 
 from tokendyno.backend.cli.commands import perform
 from tokendyno.backend.cli.files import read_prompt
-from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, add_texts, written_arms
+from tokendyno.backend.cli.options import ARM_HELP, Add, add_all, add_model, add_number, add_texts, written_arms
 from tokendyno.backend.cli.stored import add_history_option
 from tokendyno.backend.config import Request, reading_of
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.quality import Quality, QualityText
-from tokendyno.backend.quality.texts import shipped_texts
+from tokendyno.backend.quality.texts import MAX_CONTEXT, MAX_POSITIONS, MIN_POSITIONS, shipped_texts
 
 
 def quality(options: argparse.Namespace) -> int:
@@ -35,7 +35,7 @@ def add_commands(add: Add) -> None:
     add_model(sub)
     add_texts(sub, "a UTF-8 text of your own, beside those that come with tokendyno; may be given several times")
     sub.add_argument("--only-given", action="store_true", help="with --text: read no other texts")
-    sub.add_argument("--context", type=int, default=16, metavar="N", help="tokens of each text that are its prompt")
-    sub.add_argument("--positions", type=int, default=192, metavar="N", help="tokens to predict in each text, at most")
+    add_number(sub, "--context", 16, "tokens of each text that are its prompt", 1, MAX_CONTEXT)
+    add_number(sub, "--positions", 192, "tokens to predict in each text, at most", MIN_POSITIONS, MAX_POSITIONS)
     add_history_option(sub)
     add_all(sub)

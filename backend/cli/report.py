@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from tokendyno.backend.ablation.courses import ID
+from tokendyno.backend.ablation.courses import kept_journal
 from tokendyno.backend.ablation.kinds import course_of_journal
 from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable, write_json, write_text
 from tokendyno.backend.cli.options import Add, add_all, add_models_dir, add_output
@@ -13,7 +13,6 @@ from tokendyno.backend.cli.stored import WHAT, add_history, find_run, other_runs
 from tokendyno.backend.cli.terminal import show
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
-from tokendyno.backend.paths import ablation_folder
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.quality import gate_of
 from tokendyno.backend.runs.run import Run
@@ -67,8 +66,8 @@ def _journal(what: str, history: Path) -> Path | None:
     path = Path(what).expanduser()
     if path.suffix == JOURNAL:
         return path
-    path = ablation_folder(history) / f"{what}{JOURNAL}"
-    return path if ID.fullmatch(what) and path.is_file() else None
+    kept = kept_journal(history, what)
+    return kept if kept is not None and kept.is_file() else None
 
 
 def _report_of_journal(options: argparse.Namespace, journal: Path) -> int:

@@ -5,10 +5,12 @@ import csv
 import io
 from dataclasses import replace
 
+from tokendyno.backend.ablation.course import POSITIONS
+from tokendyno.backend.ablation.courses import new_id
 from tokendyno.backend.ablation.headline import sweep_headline
-from tokendyno.backend.ablation.journal import Heading
+from tokendyno.backend.ablation.journal import SWEEP, Heading
 from tokendyno.backend.ablation.kinds import Sweep
-from tokendyno.backend.ablation.sweep import MAX_POINTS, SIZES, PointResult, SweepDocument, require_readings, traffic_of
+from tokendyno.backend.ablation.sweep import MAX_POINTS, SIZES, PointResult, SweepDocument, traffic_of
 from tokendyno.backend.ablation.sweep_view import sweep_table
 from tokendyno.backend.cli.files import give, write_text
 from tokendyno.backend.cli.options import Add, add_arm, add_output, workload
@@ -18,7 +20,6 @@ from tokendyno.backend.cli.trials import (
     Ended,
     add_trial_options,
     check_options,
-    command_id,
     measured,
     trial_arm,
     trial_bench,
@@ -48,11 +49,12 @@ def swept(options: argparse.Namespace) -> tuple[SweepDocument, Ended]:
     traffic = traffic_of({**over, **arm}, options.traffic)
     if traffic and replace(work, seed=0, repeats=1, ignore_eos=False) != PROMPT:
         raise InputError("Many requests have prompts of their own. Leave out the options of a prompt but --seed.")
-    heading = Heading(options.model, arm, [*over.items()], ["sweep"], work, traffic=traffic)
+    positions = POSITIONS if options.quality else 0
+    heading = Heading(
+        options.model, arm, [*over.items()], [SWEEP], work, rounds=options.rounds, positions=positions, traffic=traffic
+    )
     with trial_bench(options) as bench:
-        course = Sweep(bench, command_id(), heading.begun(bench.machine()), None)
-        if options.quality:
-            require_readings(course.every, traffic)
+        course = Sweep(bench, new_id(), heading.begun(bench.machine()), None)
         ended = measured(bench, options, course)
         return course.document(options.rounds), ended
 

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import secrets
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
@@ -11,7 +10,8 @@ from typing import NamedTuple
 
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.course import POSITIONS, Course
-from tokendyno.backend.ablation.journal import Journal
+from tokendyno.backend.ablation.courses import kept_journal
+from tokendyno.backend.ablation.journal import Heading, Journal
 from tokendyno.backend.ablation.places import Place, SideBySide, Unit, gpu_places, ray_places
 from tokendyno.backend.ablation.trials import Stopped, Task, TrialFailed, keep, perform, run_of
 from tokendyno.backend.arms.bundles import gave_way
@@ -35,13 +35,10 @@ PROMPT = Workload(prompt_tokens=128, max_new_tokens=64)
 
 MAX_ROUNDS = 50
 
-COMMAND = "command-"
-"""How the id begins by which the history lists the runs of one command as one."""
-
 
 def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) -> None:
     """The prompt, rounds and journal. `what` runs once a round; `compared`: what is compared on texts with what."""
-    add_number(sub, "--rounds", 3, f"how often each {what} runs; every other round goes backwards")
+    add_number(sub, "--rounds", 3, f"how often each {what} runs; every other round goes backwards", 1, MAX_ROUNDS)
     sub.add_argument(
         "--journal",
         type=typed_path,
@@ -57,9 +54,7 @@ def add_trial_options(sub: argparse.ArgumentParser, what: str, compared: str) ->
 
 
 def add_places(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
-        "--side-by-side", type=int, metavar="N", help="run N trials at once, each on a GPU of its own (default: one)"
-    )
+    add_number(sub, "--side-by-side", None, "run N trials at once, each on a GPU of its own (default: one)")
     sub.add_argument(
         "--ray",
         default="",
@@ -68,18 +63,48 @@ def add_places(sub: argparse.ArgumentParser) -> None:
     )
 
 
-def command_id() -> str:
-    return f"{COMMAND}{secrets.token_hex(8)}"
+@contextlib.contextmanager
+def journal_of(bench: Bench, path: Path | None, heading: Heading, course_id: str) -> Iterator[Journal]:
+    """The journal of a command: beside the history, where the page finds it by the id that its runs name; or the file
+    that is named, of which a copy is left there."""
+    kept = _place_beside(bench, course_id)
+    if path is None:
+        journal = Journal(kept, heading)
+        try:
+            yield journal
+        finally:
+            journal.close()
+            if kept is not None and not journal.results:
+                kept.unlink(missing_ok=True)
+        return
+    with contextlib.closing(Journal(path, heading.undecided)) as journal:
+        before = len(journal.results)
+        try:
+            yield journal
+        finally:
+            if kept is not None and len(journal.results) > before:
+                with contextlib.closing(Journal(kept, heading)) as copy:
+                    for result in journal.results:
+                        copy.add(result)
+
+
+def _place_beside(bench: Bench, course_id: str) -> Path | None:
+    path = kept_journal(bench.store.path, course_id)
+    try:
+        if path is not None:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        say(f"note: the journal is not kept beside the history ({error.strerror}).")
+        return None
+    return path
 
 
 def check_options(options: argparse.Namespace, csv: str | None = None) -> None:
-    """InputError where the CSV file cannot be written, two options name one file, there is no models folder, or nobody
-    would wait for so many rounds."""
+    """InputError where the CSV file cannot be written, two options name one file, or there is no models
+    folder."""
     check_writable(csv, "--csv")
     check_distinct({"--json": options.json, "--csv": csv, "--journal": options.journal})
     check_folder(options.models_dir)
-    if not 1 <= options.rounds <= MAX_ROUNDS:
-        raise InputError(f"--rounds is {options.rounds}; it must be from 1 to {MAX_ROUNDS}.")
 
 
 def trial_arm(options: argparse.Namespace, text: str, work: Workload) -> dict[str, str]:
@@ -127,22 +152,21 @@ def code_of(error: InputError) -> int:
 
 def measured(bench: Bench, options: argparse.Namespace, course: Course, together: bool = False) -> Ended:
     """Carry out what the journal lacks. CommandFailed without a trial. `together`: the trials of a round on one GPU."""
-    journal = course.journal = Journal(options.journal, course.heading)
-    try:
-        bench.start()
-        tasks = course.tasks(options.rounds, POSITIONS if options.quality else 0)
-        _carry_out(bench, options, tasks, journal, together)
-    except (Stopped, KeyboardInterrupt):
-        count = len(journal.trials)
-        say(f"stopped after {plural(count, 'trial')}. {_how_to_go_on(options)}")
-        return Ended(STOPPED)
-    except InputError as error:
-        if not journal.trials:
-            raise CommandFailed(str(error), code_of(error)) from error
-        how = f" {_how_to_go_on(options)}" if isinstance(error, TrialFailed) else ""
-        return Ended(code_of(error), f"{error}{how}")
-    finally:
-        journal.close()
+    with journal_of(bench, options.journal, course.heading, course.id) as journal:
+        course.journal = journal
+        try:
+            bench.start()
+            tasks = course.tasks(options.rounds, POSITIONS if options.quality else 0)
+            _carry_out(bench, options, tasks, journal, together)
+        except (Stopped, KeyboardInterrupt):
+            count = len(journal.trials)
+            say(f"stopped after {plural(count, 'trial')}. {how_to_go_on(bench, options)}")
+            return Ended(STOPPED)
+        except InputError as error:
+            if not journal.trials:
+                raise CommandFailed(str(error), code_of(error)) from error
+            how = f" {how_to_go_on(bench, options)}" if isinstance(error, TrialFailed) else ""
+            return Ended(code_of(error), f"{error}{how}")
     return Ended(OK)
 
 
@@ -177,7 +201,9 @@ def trial_task_of(options: argparse.Namespace, bench: Bench) -> TrialTask:
     return TrialTask([], folder, bench.machine().device, hardware.versions())
 
 
-def _how_to_go_on(options: argparse.Namespace) -> str:
+def how_to_go_on(bench: Bench, options: argparse.Namespace) -> str:
     if options.journal is not None:
         return f"Finished trials are kept in {options.journal}: the same command goes on."
+    if bench.store.path is not None:
+        return "Finished trials are kept: open them in History on the page and press Go on."
     return "Only what is shown here is left of finished trials; with --journal FILE the same command could go on."

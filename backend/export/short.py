@@ -132,16 +132,20 @@ class _Continuous(_Transformers):
         yield "    print(tokenizer.decode(output.generated_tokens, skip_special_tokens=True))"
 
 
+INSTALL = "Needs tokendyno, which is on no package index: pip install -e . in a clone of its repository."
+"""How what `import tokendyno` takes is installed, as README.md says."""
+
+
 class _Library(_Short):
     """The short script of an arm that takes tokendyno as a library."""
 
     def text(self) -> str:
         """The whole file."""
-        says = "This arm is more than transformers' own calls: pip install tokendyno."
+        says = "This arm is more than transformers' own calls."
         if self.work.batch_size > 1:
             says += f" This reads the prompt once, and the run read it in {self.work.batch_size} rows."
         body = [self._loading_call(), *self._generation(), "print(generated.text)"]
-        return same_quotes("\n".join([*self._title(says), "import tokendyno as td", "", *body, ""]))
+        return same_quotes("\n".join([*self._title(f"{INSTALL} {says}"), "import tokendyno as td", "", *body, ""]))
 
     def _loading_call(self, left_out: Collection[str] = (), *keywords: str) -> str:
         """`td.load` of the arm, without the axes that are left out."""
@@ -179,7 +183,7 @@ class _Requests(_Library):
 
     def text(self) -> str:
         """The whole file."""
-        says, left_out = "This arm serves requests as they come: pip install tokendyno.", list[str]()
+        says, left_out = "This arm serves requests as they come.", list[str]()
         if not self.plan.generate.batch.continuous:
             left_out = [axis.name for axis in all_axes() if axis.many_requests]
             says = "Static batches are run by `tokendyno batch`; this reads one prompt after the other."
@@ -195,7 +199,7 @@ class _Requests(_Library):
             "        print(generated.text)",
         ]
         lines = ["from concurrent.futures import ThreadPoolExecutor", "", "import tokendyno as td", ""]
-        return same_quotes("\n".join([*self._title(says), *lines, *body, ""]))
+        return same_quotes("\n".join([*self._title(f"{INSTALL} {says}"), *lines, *body, ""]))
 
 
 def _literal(choices: Sequence[str]) -> str:

@@ -3,7 +3,7 @@ would run."""
 
 import bisect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tokendyno.backend.arms.check import Checked, check
@@ -125,8 +125,10 @@ class FitRow:
     max_context     longest context that fits, up to the model's positions; 0 if not even one token does
     floor_s         roofline bound per token at the requested context; None if the bandwidth is unknown
     smallest_gpu    the smallest GPU of the catalogue on which it fits (as many of them as the table is for), or ""
-    enough_gpus     number of GPUs of this kind on which it would fit; 0 where it fits already, or none is known
+    enough_gpus     number of GPUs of this kind on which it would fit, or the answer fits; 0 where it fits on those that
+                    were asked for, or none is known
     not_here        why it cannot be run on this machine, or ""
+    beside          of the answer, choices of other axes than those of the table, by which it is a row of its own
     main            whether it is shown at first: the least lossy cache of each quantization, and of the best
                     quantization the caches that save memory
     """
@@ -146,6 +148,7 @@ class FitRow:
     smallest_gpu: str = ""
     enough_gpus: int = 0
     not_here: str = ""
+    beside: Mapping[str, str] = field(default_factory=dict)
     main: bool = False
 
 

@@ -92,6 +92,12 @@ def smallest(
     return Smallest(found, as_it_is, next(filter(None, enough), None), search.tried, not_here)
 
 
+def of_gpus(machine: Machine, count: int) -> Machine:
+    """The machine with so many of its first GPU."""
+    gpus = tuple(dataclasses.replace(gpu, index=at) for gpu in machine.gpus[:1] for at in range(count))
+    return dataclasses.replace(machine, gpus=gpus)
+
+
 class _Search:
     """Checks arrangements on one kind of device, and counts them."""
 
@@ -166,11 +172,7 @@ class _Search:
         return needed_bytes(arm.memory(arm.setup(checked, self._machine(gpus)), context), checked.plan)
 
     def _machine(self, gpus: int) -> Machine:
-        """The machine with so many of its first GPU."""
-        machine = self._device.machine
-        return dataclasses.replace(
-            machine, gpus=tuple(dataclasses.replace(gpu, index=at) for gpu in machine.gpus[:1] for at in range(gpus))
-        )
+        return of_gpus(self._device.machine, gpus)
 
     def _room_bytes(self, gpus: int) -> int:
         """Memory of each of so many GPUs: of this machine's what is free, where it has so many."""

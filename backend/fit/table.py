@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 from tokendyno.backend.config import MAX_BATCH_SIZE
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import Device, several
-from tokendyno.backend.fit.row import FitArm, FitRow, cards, fit_row, refused, unloadable, why_none
-from tokendyno.backend.fit.smallest import Smallest, smallest
+from tokendyno.backend.fit.row import Card, FitArm, FitRow, cards, fit_row, refused, unloadable, why_none
+from tokendyno.backend.fit.smallest import Arrangement, Smallest, of_gpus, smallest
 from tokendyno.backend.hardware.elsewhere import stocked
 from tokendyno.backend.hardware.peak_rates import PeakRates
 from tokendyno.backend.models import ModelFacts, resolve
@@ -26,7 +27,7 @@ SAVES = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The table: rows that fit come first, least lossy first.
+    """The table: the answer, if it is none of the other rows; of these those that fit come first, least lossy first.
 
     limits   peak rates behind the roofline bounds; None if unknown
     refused  why quantizations that run on one GPU were left out for several
@@ -45,7 +46,8 @@ class Fit:
     @property
     def best(self) -> FitRow | None:
         """The least lossy row that fits and, on this machine, would run."""
-        return next((row for row in self.rows if row.fits and not (self.device.here and row.not_here)), None)
+        rows = (row for row in self.rows if row.fits and not row.enough_gpus)
+        return next((row for row in rows if not (self.device.here and row.not_here)), None)
 
     @property
     def main(self) -> tuple[FitRow, ...]:
@@ -96,7 +98,7 @@ class Fit:
 
 def _row_json(row: FitRow) -> dict[str, Any]:
     """A flat record: the choices by axis, then the rest."""
-    names = [field.name for field in dataclasses.fields(row) if field.name != "choices"]
+    names = [field.name for field in dataclasses.fields(row) if field.name not in ("choices", "beside")]
     return dict(row.choices) | {name: getattr(row, name) for name in names}
 
 
@@ -161,8 +163,48 @@ def fit_facts(
         return not row.fits, unusable, [axis.loss(row.choices[axis.name]) for axis in axes]
 
     ordered = _marked(sorted(rows, key=order), axes[0].name)
-    answer = smallest(facts, device, chosen, batch, gpus, obstacle or unloadable(facts))
+    why = obstacle or unloadable(facts)
+    answer = smallest(facts, device, chosen, batch, gpus, why)
+    if answer.found is not None and (beside := _beside(answer.found, facts, axes, gpus)):
+        ordered = (_answer_row(answer.found, beside, facts, device, (chosen, batch, gpus), offered, why), *ordered)
     return Fit(facts, device, chosen, batch, ordered, device.limits(facts.dtype), answer, gpus, tuple(unsplit))
+
+
+def _beside(found: Arrangement, facts: ModelFacts, axes: Sequence[Optimization], gpus: int) -> Mapping[str, str]:
+    """The choices by which an arrangement is none of the rows, which share the model among so many GPUs."""
+    names = {axis.name for axis in axes}
+    beside = {axis: choice for axis, choice in found.choices.items() if axis not in names}
+    usual = found.gpus == gpus and beside.get("parallel") == parallel.choice_of(facts, gpus)
+    return {axis: choice for axis, choice in beside.items() if axis != "parallel"} if usual else beside
+
+
+def _answer_row(
+    found: Arrangement,
+    beside: Mapping[str, str],
+    facts: ModelFacts,
+    device: Device,
+    lengths: tuple[int, int, int],
+    offered: Sequence[Card],
+    missing: str,
+) -> FitRow:
+    """The row of the answer, where it is none of the others. Where it takes more GPUs, bytes are of each."""
+    defaults = {axis.name: axis.default for axis in table_axes(facts)}
+    context, batch, gpus = lengths
+    arm = FitArm(facts, {**defaults, **found.choices}, context, batch)
+    row = fit_row(arm, dataclasses.replace(device, machine=of_gpus(device.machine, found.gpus)), offered, missing)
+    return dataclasses.replace(
+        row,
+        beside=beside,
+        peak_bytes=found.needed_bytes,
+        margin_bytes=found.room_bytes - found.needed_bytes,
+        margin=found.margin,
+        max_context=found.max_context,
+        fits=True,
+        enough_gpus=found.gpus if found.gpus > gpus else 0,
+        smallest_gpu=row.smallest_gpu
+        or (device.name if found.gpus == gpus and not device.here and not device.note else ""),
+        main=True,
+    )
 
 
 def _marked(rows: list[FitRow], first: str) -> tuple[FitRow, ...]:

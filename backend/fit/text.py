@@ -19,7 +19,8 @@ def columns(fit: Fit) -> list[str]:
         sizes = ["Weights", "Activations", "Runtime", "Peak", "Margin", "Longest input"]
     else:
         sizes = ["Weights", "KV cache size", "Workspace", "Runtime", "Peak", "Margin", "Longest context"]
-    return ["Fits", *axes, *sizes, "Would do", f"Bound per {unit(fit)}"]
+    also = ["Besides"] if any(row.beside for row in fit.rows) else []
+    return ["Fits", *axes, *also, *sizes, "Would do", f"Bound per {unit(fit)}"]
 
 
 def unit(fit: Fit) -> str:
@@ -31,9 +32,11 @@ def cells(fit: Fit, row: FitRow) -> list[str]:
     """The texts of a row, under `columns`."""
     cache = [] if fit.encoder else [_size(row.kv_bytes)]
     sizes = [_size(size) for size in (row.workspace_bytes, row.runtime_bytes, row.peak_bytes)]
+    also = [choices_named(row.beside) if row.beside else ""] if any(each.beside for each in fit.rows) else []
     return [
         SIGNS[row.margin],
-        *row.choices.values(),
+        *(row.choices[axis.name] for axis in table_axes(fit.facts)),
+        *also,
         _size(row.weights_bytes),
         *cache,
         *sizes,

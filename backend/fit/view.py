@@ -187,7 +187,7 @@ def _row(fit: Fit, row: FitRow) -> RowView:
     chosen = [axis.choice(row.choices[axis.name]).title for axis in axes]
     return RowView(
         choices=dict(row.choices),
-        title=row_title(axes, row.choices),
+        title="; ".join([row_title(axes, row.choices), *([choices_named(row.beside)] if row.beside else [])]),
         margin=row.margin,
         cells=[WORDS[row.margin], *chosen, *cells(fit, row)[1 + len(axes) :]],
         parts=parts,

@@ -3,6 +3,7 @@
 import bisect
 import copy
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -57,6 +58,7 @@ class ArmSeries:
     """The columns of one arm. Token and sample series are those of repeat 0.
 
     repeats_s         latencies of every repeat: repeat -> seconds of each step
+    compiled          seconds of each compilation during a step, over all repeats
     interference      (repeat, annotation) of the kinds in INTERFERENCE, over all repeats
     first_phases      those of repeat 0 and before it, and `first_loaded` the load; later ones may come again
     expected_whole_s  how long those that come again and again took, all together
@@ -91,6 +93,7 @@ class ArmSeries:
     repeats_s: dict[int, list[float]] = field(default_factory=dict)
     annotations: list[Annotation] = field(default_factory=list)
     finishes: dict[int, Finished] = field(default_factory=dict)
+    compiled: list[float] = field(default_factory=list)
     interference: list[tuple[int, Annotation]] = field(default_factory=list)
     probed: Probed | None = None
     batch: BatchSeries = field(default_factory=BatchSeries)
@@ -119,6 +122,8 @@ class ArmSeries:
             case Annotation():
                 if first:
                     self.annotations.append(event)
+                if event.kind in ("compile", "recompile") and event.token and event.seconds:
+                    self.compiled.append(event.seconds)
                 if event.kind in INTERFERENCE:
                     self.interference.append((record.repeat, event))
             case Loaded():
@@ -193,6 +198,11 @@ class ArmSeries:
                 phase.state, phase.seconds = "broken", max(phase.seconds, at_s - phase.begin_s)
 
     # --- reading ----------------------------------------------------------------------------------
+
+    @property
+    def compiling_s(self) -> float:
+        """Of a mean step what torch.compile took of it, in all repeats."""
+        return math.fsum(self.compiled) / max(1, sum(max(0, len(each) - 1) for each in self.repeats_s.values()))
 
     def kv_growing(self, first: int, end: int) -> list[int]:
         """Bytes of plain keys and values without a window, after tokens `first` to `end`."""

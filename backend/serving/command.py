@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tokendyno.app import ANY_ADDRESS, LOOPBACK, in_address
 from tokendyno.backend.cli.files import check_folder
 from tokendyno.backend.cli.main import FAILED, OK, CommandFailed
-from tokendyno.backend.cli.options import Add, add_arm, add_model
+from tokendyno.backend.cli.options import Add, add_arm, add_model, add_number
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.errors import InputError, RunFailed
 from tokendyno.backend.models import resolve
@@ -31,10 +31,6 @@ PURPOSE = "For demos and experiments: vLLM and SGLang serve in production."
 
 def serve(options: argparse.Namespace) -> int:
     """Load the arm and serve it until a signal comes."""
-    numbers = {"--queue": options.queue, "--drain-seconds": options.drain_seconds, "--port": options.port}
-    for option, number in numbers.items():
-        if not 0 <= number <= 65535:
-            raise InputError(f"{option} is {number}; it must be a whole number from 0 to 65535.")
     check_folder(options.models_dir)
     facts = resolve(options.model, options.models_dir)
     length = options.max_length
@@ -116,18 +112,12 @@ def add_commands(add: Add) -> None:
     sub = add("serve", serve, "put an arm behind OpenAI's interface", PURPOSE)
     add_model(sub)
     add_arm(sub)
-    sub.add_argument(
-        "--max-length",
-        type=int,
-        metavar="N",
-        help=f"most tokens of prompt and text together (default: {USUAL_LENGTH}, or all positions)",
-    )
+    length = f"most tokens of prompt and text together (default: {USUAL_LENGTH}, or all positions)"
+    add_number(sub, "--max-length", None, length)
     sub.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    sub.add_argument("--port", type=int, default=DEFAULT_PORT, help="port; 0: any")
+    add_number(sub, "--port", DEFAULT_PORT, "port; 0: any", 0, 65535, "PORT")
     sub.add_argument(
         "--allow-host", default="", metavar="NAME,...", help=f"further names of this server, without {KEY}"
     )
-    sub.add_argument("--queue", type=int, default=16, metavar="N", help="requests that may wait")
-    sub.add_argument(
-        "--drain-seconds", type=int, default=30, metavar="S", help="for what runs, after SIGTERM or Ctrl-C"
-    )
+    add_number(sub, "--queue", 16, "requests that may wait", 0)
+    add_number(sub, "--drain-seconds", 30, "for what runs, after SIGTERM or Ctrl-C", 0, metavar="S")

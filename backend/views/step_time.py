@@ -6,12 +6,14 @@ host that a profiler slows, and what is still too long is scaled; where it is sh
 is said.
 """
 
+import math
+
 import msgspec
 
 from tokendyno.backend.counts import StepPart, StepTime
 from tokendyno.backend.runs.records import StepReads, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
-from tokendyno.backend.units import bytes_text, seconds_text
+from tokendyno.backend.units import bytes_text, plural, seconds_text
 from tokendyno.backend.views.tiles import Tile, joined
 
 _LABELS: dict[StepPart, str] = {
@@ -62,17 +64,21 @@ def step_text(run: Snapshot, name: str) -> StepText | None:
         return StepText(missing=why or "this run was recorded before steps were traced for it")
     labels = _LABELS if step.gpu else _LABELS | _CPU_LABELS
     whole_s = run.summaries[name].latency_mean_s or step.seconds
-    parts_s, scale = _measured_parts(step, whole_s)
+    compiling_s = min(arm.compiling_s, whole_s)
+    parts_s, scale = _measured_parts(step, whole_s - compiling_s)
     parts = [
         _part(part, labels[part], parts_s.get(part), whole_s, arm.predicted.reads)
         for part in labels
         if parts_s.get(part, 0.0) > 0 or part in _ALWAYS
     ]
-    rest_s = whole_s - step.seconds
+    if compiling_s:
+        took = f"{plural(len(arm.compiled), 'graph')} in the run, {joined(math.fsum(arm.compiled))}"
+        parts.append(PartText("compiling", "Compiling", compiling_s, joined(compiling_s), compiling_s / whole_s, took))
+    rest_s = whole_s - compiling_s - step.seconds
     if rest_s > _LEAST_SHARE * whole_s:
         why = "measured steps take longer than the traced ones"
         parts.append(PartText("unexplained", "Not explained", rest_s, joined(rest_s), rest_s / whole_s, why))
-    return StepText(whole_s, joined(whole_s), parts, _basis(step, whole_s, scale, run.unit))
+    return StepText(whole_s, joined(whole_s), parts, _basis(step, whole_s, compiling_s, scale, run.unit))
 
 
 def step_tiles(step: StepText | None) -> list[Tile]:
@@ -115,10 +121,12 @@ def _part(part: StepPart, label: str, seconds: float | None, whole_s: float, rea
     return PartText(part, label, seconds, joined(seconds), seconds / whole_s, note, reads_s)
 
 
-def _basis(step: StepTime, whole_s: float, scale: float, unit: Unit) -> str:
+def _basis(step: StepTime, whole_s: float, compiling_s: float, scale: float, unit: Unit) -> str:
     """What the parts rest on: traced steps, how they became the measured time, and most of the part "other"."""
     what, each = ("steps", "token") if unit == "token" else ("passes", "forward pass")
     text, whole = f"{step.steps} traced {what} of {joined(step.seconds)}", joined(whole_s)
+    whole += f" ({joined(compiling_s)} of it compiling)" if compiling_s else ""
+    whole_s -= compiling_s
     if whole_s < step.seconds:
         text = f"the measured {whole} per {each}, split as {text} each under the profiler"
         text += ", which slows the host" if step.gpu else ""

@@ -68,10 +68,12 @@ def tiles(
     unit: Unit = "token",
     roofline_note: str = "",
     prefill: PrefillBound | None = None,
+    compiling_s: float = 0.0,
 ) -> list[Tile]:
-    """The figures of an arm, "n/a" where there is none yet."""
+    """The figures of an arm, "n/a" where there is none yet. `compiling_s`: of the mean step."""
     over = f"mean over {summary.runs} runs" if summary.runs > 1 else ""
     p90 = "" if summary.latency_p90_s is None else f"p90 {joined(summary.latency_p90_s)}"
+    p90 = f"{joined(compiling_s)} of it compiling" if compiling_s else p90
     latency = tile("latency", f"Time per {step_word(unit)}, mean", in_seconds(summary.latency_mean_s), p90)
     bounded = summary.roofline_s is not None or not roofline_note  # a bound may come, or is known not to
     share = [tile("share", "% of roofline", in_percent(summary.roofline_share), roofline_note)] if bounded else []
@@ -111,11 +113,13 @@ def _against_prediction(summary: Summary) -> str:
 
 
 def arm_tiles(run: Snapshot, name: str) -> list[Tile]:
-    predicted, traffic = run.arms[name].predicted, run.request.traffic
+    arm, traffic = run.arms[name], run.request.traffic
+    predicted = arm.predicted
     if traffic is not None:
         return batch_tiles(run.batch_summaries[name], traffic.limits)
     size = run.request.workload.batch_size
-    return tiles(run.summaries[name], run.memory_label, size, run.unit, predicted.roofline_note, predicted.prefill)
+    note, prefill = predicted.roofline_note, predicted.prefill
+    return tiles(run.summaries[name], run.memory_label, size, run.unit, note, prefill, arm.compiling_s)
 
 
 # --- many requests ----------------------------------------------------------------------------------

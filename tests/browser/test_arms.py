@@ -106,7 +106,7 @@ def test_all_axes_are_shown_by_keyboard_and_say_what_cannot_run_and_what_gave_wa
     assert (user.chosen("axis-a-loop"), user.chosen("axis-a-cuda_graphs")) == ("own", "auto")
 
     user.type("model", "no-such-model")  # a handler that fails on the server fails this test
-    user.wait("document.querySelector('#message .td-line-text').textContent.includes('Unknown model')")
+    user.wait("document.querySelector('#message .td-line-text').textContent.includes('There is no model')")
     user.type("model", "pocket")
     user.wait("document.querySelector('#message .td-line-text').textContent === ''")
     assert user.chosen("axis-a-loop") == "own"

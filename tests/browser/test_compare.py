@@ -112,7 +112,7 @@ def test_a_blocked_arm_is_fixed_with_one_click(open_page: Open) -> None:
 
 
 BAD_INPUT = [
-    ("max-new-tokens", "0", "max_new_tokens is 0"),
+    ("max-new-tokens", "0", "New tokens is 0"),
     ("max-new-tokens", "", "New tokens is empty"),
     ("model", "poket", "Did you mean 'pocket'"),
     ("prompt", "", "The prompt is empty"),

@@ -84,6 +84,12 @@ def test_two_choices_are_measured_stopped_and_gone_on_with(open_page: Open) -> N
     to_worth(user)
     user.page.click("#worth .td-worth-begin")
     user.wait("document.querySelector('#worth-message').textContent.includes('differ in one choice')")
+    user.page.locator(".td-sweep-values").first.fill("1, 2")
+    user.page.click("#sweep .td-worth-begin")
+    user.wait("document.querySelector('#sweep .td-worth-sentence').textContent.startsWith('Measuring')", 60)
+    assert not user.text("#worth-message").strip(), "what was refused before is over"
+    user.page.click("#sweep .td-worth-stop")
+    user.wait("document.querySelector('#sweep .td-worth-sentence').textContent.startsWith('Stopped')", 60)
     user.page.get_by_role("tab", name="Compare").click()
     user.take("b", "static", "static")
     user.take("b", "own loop", "custom")

@@ -87,7 +87,7 @@ def test_a_port_in_use_is_said_at_once() -> None:
     ("arguments", "env", "says"),
     [
         (["--history", "/proc/none/history.sqlite"], {}, "Name another with --history"),
-        (["--models", "pocket,nope"], {}, "Unknown model 'nope'"),
+        (["--models", "pocket,nope"], {}, "There is no model 'nope'"),
         ([], {"GRADIO_TEMP_DIR": "/proc/none"}, "The folder of GRADIO_TEMP_DIR, /proc/none, cannot be written"),
         ([], {"TOKENDYNO_DEADLINE_S": "soon"}, "TOKENDYNO_DEADLINE_S must be a positive number of seconds, not 'soon'"),
         (["--mode", "team", "--users", "/nowhere/users.json"], {}, "tokendyno users add NAME"),

@@ -42,7 +42,7 @@ def test_a_run_of_a_tool_belongs_to_the_user_of_its_token(tmp_path: Path) -> Non
             calls(app.url, ada, ("run", work), ("run", {"model": "nope"}))
         )
         assert names == ["check", "run", "status", "result", "stop", "fit"] and not failed and len(run) == 24
-        assert refused and "Unknown model 'nope'" in why
+        assert refused and "There is no model 'nope'" in why
         replies = finished(calls(app.url, bob, ("stop", {"run": run}), ("status", {"run": run})))[1]
         assert replies[0][0] and "another visitor" in replies[0][1] and json.loads(replies[1][1])["run"] == run
         assert not finished(calls(app.url, ada, ("stop", {"run": run})))[1][0][0]

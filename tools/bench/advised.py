@@ -70,8 +70,7 @@ def main() -> None:
     advice.perform(parse_seconds(options.budget), partial(watch, bench))
     best, advised = min(values, key=values.__getitem__), advice.steps.standing().leader or ""
     print(
-        f"best of {len(values)}: {best or 'as it comes'}; advised after "
-        f"{advice.steps.runs + 2 * (journal.confirmed is not None)} runs in "
+        f"best of {len(values)}: {best or 'as it comes'}; advised after {journal.runs} runs in "
         f"{advice.steps.spent_s:.0f} s: {advised or 'as it comes'}"
     )
     if best != advised:

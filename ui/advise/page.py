@@ -22,7 +22,7 @@ from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.quality.texts import LEAST_WORDS, YOURS, passages
 from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.html import text_line
-from tokendyno.ui.components.inputs import model_input, number_input, read_own_text, read_text, read_whole
+from tokendyno.ui.components.inputs import model_input, number_input, read_own_text, read_text, read_work
 from tokendyno.ui.errors import Updates, shows_errors
 from tokendyno.ui.visitor import visitor_of
 from tokendyno.ui.worth.course import course_panel, wire_course
@@ -138,19 +138,19 @@ class _Handlers(NamedTuple):
         text = read_own_text(fields.prompt)
         work = Workload(
             text,
-            prompt_tokens=0 if text.strip() else read_whole("Tokens", fields.prompt_tokens),
-            max_new_tokens=read_whole("New tokens", fields.new_tokens),
-            batch_size=read_whole("Batch size", fields.batch),
+            prompt_tokens=0 if text.strip() else read_work("Prompt tokens", fields.prompt_tokens, "prompt_tokens"),
+            max_new_tokens=read_work("New tokens", fields.new_tokens, "max_new_tokens"),
+            batch_size=read_work("Batch size", fields.batch, "batch_size"),
         )
         question = Question(read_text("The model", fields.model).strip(), work, fields.wish, limits)
         budget_s = read_budget(read_text("The budget", fields.budget))
         if (machine := elsewhere(self.bench.machine(), read_text("The GPU", fields.gpu))) is not None:
             builder = Builder(self.bench, question, machine)
             document = predicted_document(builder, question, machine.name, self.bench.runs)
-            return {self.panel: self.predictions.add(document, fields), self.message: ""}
+            return {self.panel: self.predictions.add(document, fields)}
         reading = passages(YOURS, text) if len(text.split()) >= LEAST_WORDS else []
         course = self.courses.begin_advice(question, budget_s, visitor_of(request), reading)
-        return {self.panel: course.id, self.message: ""}
+        return {self.panel: course.id}
 
     def opened(self, request: gr.Request) -> Updates:
         """The advice of `?advice=`, else this visitor's newest, beside what was asked for it."""

@@ -1,5 +1,6 @@
 """The values of the page's controls as a request, and what was edited since a run. Every value is untrusted."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,11 @@ from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.traffic import Limits, Traffic
 from tokendyno.backend.traffic.presets import drawn
-from tokendyno.backend.traffic.requests import Arrival, Draw
+from tokendyno.backend.traffic.requests import MAX_CONCURRENT, MAX_PAGES, MAX_REQUESTS, Arrival, Draw
 from tokendyno.backend.traffic.trace_file import parse_trace, read_trace
 from tokendyno.backend.units import plural
 from tokendyno.ui.components.axis_values import choices_of, values_of
-from tokendyno.ui.components.inputs import read_number, read_price, read_seconds, read_text, read_whole
+from tokendyno.ui.components.inputs import read_number, read_price, read_seconds, read_text, read_whole, read_work
 from tokendyno.ui.components.stale_line import changed_since
 
 ARMS = ("A", "B")
@@ -72,8 +73,9 @@ def read_request(values: Sequence[object], local_paths: bool) -> Request:
 
 def read_traffic(fields: Fields, local_paths: bool) -> tuple[Traffic, int]:
     """The requests, given or drawn, and the seed."""
-    seed, limits = read_whole("Seed", fields.seed), _limits(fields)
-    concurrent, pages = read_whole("Concurrency", fields.concurrent), read_whole("KV pages", fields.pages)
+    seed, limits = read_work("Seed", fields.seed, "seed"), _limits(fields)
+    concurrent = read_whole("Concurrency", fields.concurrent, 1, MAX_CONCURRENT)
+    pages = read_whole("KV pages", fields.pages, 0, MAX_PAGES)
     trace = fields.trace.strip() if isinstance(fields.trace, str) else ""
     if not trace:
         return drawn(_shape(fields), seed, concurrent, pages, limits), seed
@@ -93,16 +95,18 @@ def read_traffic(fields: Fields, local_paths: bool) -> tuple[Traffic, int]:
 def _shape(fields: Fields) -> Draw:
     if fields.arrival not in ARRIVALS:
         raise unknown("arrival", str(fields.arrival), ARRIVALS)
-    share = read_number("Long prompts", fields.long_percent)
+    share = read_number("Long prompts, %", fields.long_percent)
+    if not 0 <= share <= 100:
+        raise InputError(f"Long prompts, % is {share:g}; it must be from 0 to 100.")
     return Draw(
-        requests=read_whole("Requests", fields.requests),
+        requests=read_whole("Requests", fields.requests, 1, MAX_REQUESTS),
         prompt_tokens=_ends("Prompt tokens", fields.prompt_low, fields.prompt_high),
         new_tokens=_ends("New tokens", fields.new_low, fields.new_high),
         long_share=share / 100,
-        long_prompt_tokens=_ends("Long prompts", fields.long_low, fields.long_high),
+        long_prompt_tokens=_ends("Tokens of long prompts", fields.long_low, fields.long_high),
         arrival=cast(Arrival, fields.arrival),
         rate_per_s=read_number("Requests a second", fields.rate),
-        burst=read_whole("Requests in a burst", fields.burst),
+        burst=read_whole("Requests in a burst", fields.burst, 1),
     )
 
 
@@ -115,10 +119,17 @@ def _ends(label: str, low: object, high: object) -> tuple[int, int]:
 
 def _limits(fields: Fields) -> Limits:
     return Limits(
-        read_number("TTFT limit", fields.ttft_limit_s),
-        read_number("Limit per token", fields.token_limit_ms) / 1e3,
-        read_number("Limit per request", fields.request_limit_s),
+        _limit("TTFT limit, s", fields.ttft_limit_s),
+        _limit("Limit per token, ms", fields.token_limit_ms) / 1e3,
+        _limit("Limit per request, s", fields.request_limit_s),
     )
+
+
+def _limit(label: str, value: object) -> float:
+    limit = read_number(label, value)
+    if not 0 <= limit < math.inf:
+        raise InputError(f"{label} is {limit:g}; it must be a number from 0 on (0: no limit).")
+    return limit
 
 
 def read_arms(values: Sequence[object]) -> list[ArmRequest]:

@@ -10,7 +10,15 @@ import msgspec
 from tokendyno.backend.arms.bundles import bundle, grant
 from tokendyno.backend.arms.check import prompt_tokens
 from tokendyno.backend.arms.presets import arm_presets
-from tokendyno.backend.config import LEAST_PAIRS, MOST_PAIRS, ArmRequest, Request, Workload
+from tokendyno.backend.config import (
+    LEAST_PAIRS,
+    MOST_PAIRS,
+    ArmRequest,
+    Request,
+    Workload,
+    check_temperature,
+    check_top_p,
+)
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hosting.limits import Limits
@@ -18,7 +26,7 @@ from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.quality.texts import YOURS, passages
 from tokendyno.ui.components.axis_values import choices_of, values_of
-from tokendyno.ui.components.inputs import read_number, read_own_text, read_price, read_seconds, read_text, read_whole
+from tokendyno.ui.components.inputs import read_number, read_own_text, read_price, read_seconds, read_text, read_work
 from tokendyno.ui.components.stale_line import changed_since
 
 ARMS = ("A", "B")
@@ -52,20 +60,26 @@ def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
     """The request, or an InputError that names the control. `need_prompt`: an empty prompt is one."""
     fields, arm_values = Fields(*values[: len(Fields._fields)]), values[len(Fields._fields) :]
     model = read_text("The model", fields.model).strip()
-    prompt, prompt_tokens = read_text("The prompt", fields.prompt), read_whole("Prompt tokens", fields.prompt_tokens)
+    prompt, prompt_tokens = (
+        read_text("The prompt", fields.prompt),
+        read_work("Prompt tokens", fields.prompt_tokens, "prompt_tokens"),
+    )
     if not need_prompt and not prompt.strip() and not prompt_tokens:
         prompt = "?"
+    temperature, top_p = read_number("Temperature", fields.temperature), read_number("Top p", fields.top_p)
+    check_temperature("Temperature", temperature)
+    check_top_p("Top p", top_p)
     workload = Workload(
         prompt=prompt,
         prompt_tokens=prompt_tokens,
-        max_new_tokens=read_whole("New tokens", fields.max_new_tokens),
-        batch_size=read_whole("Batch size", fields.batch_size),
-        temperature=read_number("Temperature", fields.temperature),
-        seed=read_whole("Seed", fields.seed),
+        max_new_tokens=read_work("New tokens", fields.max_new_tokens, "max_new_tokens"),
+        batch_size=read_work("Batch size", fields.batch_size, "batch_size"),
+        temperature=temperature,
+        seed=read_work("Seed", fields.seed, "seed"),
         repeats=MOST_PAIRS,
         ignore_eos=bool(fields.ignore_eos),
-        top_k=read_whole("Top k", fields.top_k),
-        top_p=read_number("Top p", fields.top_p),
+        top_k=read_work("Top k", fields.top_k, "top_k"),
+        top_p=top_p,
         chat=bool(fields.chat),
         system=read_text("The system message", fields.system),
         reasoning_effort=read_text("Reasoning effort", fields.reasoning_effort),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import gradio as gr
 
-from tokendyno.backend.config import UNTIL_S, checked_price
+from tokendyno.backend.config import RANGES, UNTIL_S, check_range, checked_price
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.models import DEFAULT_MODEL
 from tokendyno.backend.models.catalogue import CatalogueEntry
@@ -78,9 +78,16 @@ def read_price(value: object) -> float:
     return checked_price(read_number("The price of an hour", value))
 
 
-def read_whole(label: str, value: object) -> int:
-    """A whole number, or an InputError that names its input."""
+def read_whole(label: str, value: object, low: int | None = None, high: int | None = None) -> int:
+    """A whole number in a range, or an InputError that names its input."""
     number = read_number(label, value)
     if number in (float("inf"), float("-inf")) or number != int(number):
         raise InputError(f"{label} is {shown(value)}. Enter a whole number.")
+    if low is not None:
+        check_range(label, int(number), low, high)
     return int(number)
+
+
+def read_work(label: str, value: object, field: str) -> int:
+    """A whole number of a workload, or an InputError that names its input."""
+    return read_whole(label, value, *RANGES[field])

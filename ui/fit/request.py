@@ -10,8 +10,8 @@ from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import UNDECODABLE, InputError
 from tokendyno.backend.fit.device import device_of, is_size
 from tokendyno.backend.fit.table import Fit, fit_facts
-from tokendyno.backend.optimizations import all_axes
-from tokendyno.ui.components.inputs import read_text, read_whole
+from tokendyno.backend.optimizations import prompt_axes
+from tokendyno.ui.components.inputs import read_text, read_whole, read_work
 from tokendyno.ui.errors import read_event
 
 
@@ -56,8 +56,8 @@ def find(bench: Bench, model: object, gpu: object, amounts: object, gpus: object
     sliders = read_amounts(amounts)
     machine, freeable_bytes = hardware.detect(), bench.freeable_bytes  # by workers that would end
     device = device_of(machine, vram=card) if is_size(card) else device_of(machine, card, freeable_bytes=freeable_bytes)
-    tokens = None if sliders.context is None else read_whole("Context", sliders.context)
-    sequences, count = read_whole("Batch size", sliders.batch), read_whole("GPUs", gpus)
+    tokens = None if sliders.context is None else read_whole("Context", sliders.context, 1)
+    sequences, count = read_work("Batch size", sliders.batch, "batch_size"), read_whole("GPUs", gpus, 1)
     facts = bench.facts(name)
     lowered = ""
     if tokens is not None and tokens > facts.max_positions:
@@ -69,7 +69,7 @@ def find(bench: Bench, model: object, gpu: object, amounts: object, gpus: object
 def read_taken(event: gr.EventData) -> dict[str, str]:
     """The choices of a row whose "Run this" was pressed, by axis."""
     choices = read_event(event, Taken, "This row").choices
-    in_table = {axis.name: {choice.name for choice in axis.choices} for axis in all_axes() if axis.in_fit_table}
-    if not all(choice in in_table.get(axis, ()) for axis, choice in choices.items()):
+    known = {axis.name: {choice.name for choice in axis.choices} for axis in prompt_axes()}
+    if not all(choice in known.get(axis, ()) for axis, choice in choices.items()):
         raise InputError("This row cannot be read. Reload the page.")
     return choices

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from tokendyno.backend.ablation.courses import titled
 from tokendyno.backend.engine.bench import Bench
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.history.pins import read_pins
@@ -90,7 +91,7 @@ def _answer(bench: Bench, question: Find | Beside | Change, visitor: Visitor) ->
         case Find(fields=fields, page=page, zone=zone):
             search = read_search(fields, _page(page), zone_s=read_zone(zone))
             runs = history.listing.find(search, visitor)
-            runs = msgspec.structs.replace(runs, rows=[_titled(row) for row in runs.rows])
+            runs = msgspec.structs.replace(runs, rows=[_titled(titled(bench.store.path, row)) for row in runs.rows])
             notes = " ".join(bench.store.messages)
             return Runs(runs, history.kept, history.team, bench.limits.imports, bench.store.trouble, notes)
         case Beside(pins=pins):

@@ -1,6 +1,7 @@
 """What the panels of ablations, sweeps and advice have in common: an HTML component whose value is an id, which its
 JavaScript pulls as in `tokendyno.ui.live.panel`, and its events "begin", "halt" and "again"."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -46,20 +47,31 @@ def answer(question: object, view: View, missing: str) -> str:
 
 
 def wire_course(
-    panel: gr.HTML, message: gr.HTML, courses: Courses, begin: Callable[..., Updates], inputs: Sequence[Any]
+    panel: gr.HTML,
+    message: gr.HTML,
+    courses: Courses,
+    begin: Callable[..., Updates],
+    inputs: Sequence[Any],
+    others: Sequence[gr.HTML] = (),
 ) -> None:
     """Connect the events. `begin`: handler of the first, with the values of `inputs`; what was stopped goes on in its
-    panel. `message`: where what is refused is said."""
+    panel. `message`: where what is refused is said; `others`: of other panels of the page, which are over then too."""
+    outputs = [panel, message, *others]
+    said = dict.fromkeys([message, *others], "")
+
+    @functools.wraps(begin)  # Gradio reads which arguments it takes
+    def begun(*values: Any) -> Updates:
+        return said | begin(*values)
 
     def stop(request: gr.Request, course_id: Any) -> Updates:
         stopped = isinstance(course_id, str) and courses.stop(course_id, visitor_of(request))
-        return {message: "" if stopped else REFUSED}
+        return said | {message: "" if stopped else REFUSED}
 
     def go_on(request: gr.Request, course_id: Any) -> Updates:
         course = courses.again(course_id if isinstance(course_id, str) else "", visitor_of(request))
-        return {panel: course.id, message: ""}
+        return said | {panel: course.id}
 
     safe = shows_errors(message)
-    panel.begin(safe(begin), inputs, [panel, message], **QUIET)
-    panel.halt(safe(stop), panel, [message], **QUIET)
-    panel.again(safe(go_on), panel, [panel, message], **QUIET)
+    panel.begin(safe(begun), inputs, outputs, **QUIET)
+    panel.halt(safe(stop), panel, outputs, **QUIET)
+    panel.again(safe(go_on), panel, outputs, **QUIET)

@@ -1,13 +1,14 @@
 """What each choice is worth, and sweeps, of the arms of Compare: a page with an address (`?view=worth`) and no tab, to
 which Compare leads. Wiring only: `tokendyno.backend.ablation` measures."""
 
+from contextlib import suppress
 from typing import Annotated, Any, Literal, NamedTuple
 
 import gradio as gr
 import msgspec
 
 from tokendyno.backend.ablation.courses import Courses
-from tokendyno.backend.ablation.kinds import Ablation, AdviceCourse, Sweep
+from tokendyno.backend.ablation.kinds import Ablation, Sweep
 from tokendyno.backend.ablation.sweep import SIZE_TITLES, SIZES
 from tokendyno.backend.ablation.sweep_view import SweepView, sweep_view
 from tokendyno.backend.ablation.view import WorthView, worth_view
@@ -23,6 +24,8 @@ from tokendyno.ui.errors import Updates, read_event, shows_errors
 from tokendyno.ui.visitor import visitor_of
 from tokendyno.ui.worth.course import course_panel, wire_course
 from tokendyno.ui.worth.sources import sweep_template, worth_template
+
+MISSING = "No ablation or sweep is kept under this address. Search History for its id to find its runs."
 
 TO_COMPARE = "() => { document.querySelector('#pages [data-tab-id=compare]').click(); return []; }"
 
@@ -43,8 +46,8 @@ def worth_page(bench: Bench, courses: Courses, compare: ComparePage, opened: gr.
     sweeps = Part(_message("sweep"), sweep_panel(courses))
     page = _Handlers(bench, courses, ablations, sweeps, len(compare.work))
     change.click(None, None, None, js=TO_COMPARE, **QUIET)
-    wire_course(ablations.panel, ablations.message, courses, page.ablate, compare.check_inputs)
-    wire_course(sweeps.panel, sweeps.message, courses, page.sweep, compare.check_inputs)
+    wire_course(ablations.panel, ablations.message, courses, page.ablate, compare.check_inputs, [sweeps.message])
+    wire_course(sweeps.panel, sweeps.message, courses, page.sweep, compare.check_inputs, [ablations.message])
     messages, changes = [ablations.message, sweeps.message], [control.change for control in compare.inputs]
     gr.on(changes, None, None, messages, js="() => ['', '']", trigger_mode="always_last", **QUIET)
     opened.select(page.named, compare.check_inputs, arms, **QUIET)
@@ -75,7 +78,7 @@ class _Handlers:
     def ablate(self, request: gr.Request, *values: Any) -> Updates:
         """What the arms differ in is to be measured choice by choice."""
         course = self.courses.begin(read_request(values), visitor_of(request))
-        return {self.ablations.panel: course.id, self.ablations.message: ""}
+        return {self.ablations.panel: course.id}
 
     def sweep(self, event: gr.EventData, request: gr.Request, *values: Any) -> Updates:
         """One arm is to be measured over sizes and choices."""
@@ -83,25 +86,25 @@ class _Handlers:
         run_request = read_request(values)
         run_request = msgspec.structs.replace(run_request, arms=[run_request.arms[ARMS.index(form.arm)]])
         course = self.courses.begin_sweep(run_request, form.values(), form.quality, visitor_of(request))
-        return {self.sweeps.panel: course.id, self.sweeps.message: ""}
+        return {self.sweeps.panel: course.id}
 
     def opened(self, request: gr.Request) -> Updates:
         """The ablation of `?worth=` and the sweep of `?sweep=`, else this visitor's newest of each; that of his newest
         run, where that is a trial."""
-        owner = visitor_of(request).owner
-        worth, sweep = (request.query_params.get(key) or "" for key in ("worth", "sweep"))
-        if not worth and not sweep:
+        owner, query = visitor_of(request).owner, request.query_params
+        asked = [query[key] for key in ("worth", "sweep") if query.get(key)]
+        if not asked:
             newest = self.bench.runs.newest(owner)
             run = self.bench.runs.get(newest) if newest else None
             if run is not None and run.request.trial:
-                self.courses.get(run.request.trial)  # known from now on
-        if isinstance(self.courses.get(worth), Sweep):  # a list of runs does not know which it is
-            worth, sweep = "", worth
-        elif isinstance(self.courses.get(worth), AdviceCourse):
-            worth = ""
+                with suppress(InputError):  # nobody asked for it
+                    self.courses.get(run.request.trial)  # known from now on
+        found = [self.courses.get(course_id) for course_id in asked]
+        ids = {type(course): course.id for course in found if course is not None}  # `worth` may be any of them
         return {
-            self.ablations.panel: worth or self.courses.newest(owner, Ablation),
-            self.sweeps.panel: sweep or self.courses.newest(owner, Sweep),
+            self.ablations.panel: ids.get(Ablation) or self.courses.newest(owner, Ablation),
+            self.sweeps.panel: ids.get(Sweep) or self.courses.newest(owner, Sweep),
+            self.ablations.message: MISSING if None in found else "",
         }
 
 

@@ -199,7 +199,7 @@ def advice_document(
     unconfirmed = ended and steps.journal.confirmed is None and answer.now.leader not in (None, steps.space.base.name)
     rest = [
         *([UNCONFIRMED] if unconfirmed else []),
-        f"{document.counts}, in {plural(steps.runs, 'run')} of {steps.most_runs} at most.",
+        f"{document.counts}, in {plural(steps.journal.runs, 'run')} of {steps.most_runs} at most.",
     ]
     winners = [msgspec.structs.replace(winner, certificate=[*winner.certificate, *rest]) for winner in answer.winners()]
     document = msgspec.structs.replace(document, winners=winners)
@@ -332,7 +332,7 @@ class _Answer:
         rest = "No gain is expected of them by what was measured." if ended else "Not tried so far."
         if ended and steps.spent_s >= EXPLORE * budget_s:
             rest = "Advice ended before them. A larger budget tries more."
-        elif ended and steps.runs >= EXPLORE * steps.most_runs:
+        elif ended and steps.journal.runs >= EXPLORE * steps.most_runs:
             rest = f"Others promised more, and advice takes {steps.most_runs} runs at most."
         best_s = steps.best_s(self.now)
         for name, arm in self.space.arms.items():

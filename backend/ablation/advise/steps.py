@@ -9,7 +9,7 @@ from tokendyno.backend.ablation.advise.predicted import recipe_cost
 from tokendyno.backend.ablation.advise.search import Observation, Pair, Posterior, Search
 from tokendyno.backend.ablation.advise.space import Builder, Candidate, Space
 from tokendyno.backend.ablation.advise.wishes import Limits, Wish, token_s, value_of
-from tokendyno.backend.ablation.journal import Cost, Journal, Line, Trial
+from tokendyno.backend.ablation.journal import Cost, Journal, Trial
 from tokendyno.backend.runs.statistics import Estimate, estimate, mean
 from tokendyno.backend.runs.summary import SMALL
 
@@ -135,15 +135,7 @@ class Steps:
     @property
     def spent_s(self) -> float:
         """What everything in the journal took; of what went on beside other things its share."""
-        journal = self.journal
-        lines: list[Line] = [*journal.trials.values(), *journal.costs.values(), *journal.left.values()]
-        lines += [journal.confirmed] if journal.confirmed else []
-        return sum(line.spent_s for line in lines)
-
-    @property
-    def runs(self) -> int:
-        """Arms that ran in a worker so far, the last measurement aside."""
-        return len(self.journal.trials) + sum(left.spent_s > 0 for left in self.journal.left.values())
+        return sum(result.spent_s for result in self.journal.results)
 
     @property
     def most_runs(self) -> int:
@@ -252,7 +244,9 @@ class Steps:
         standing = self.standing()
         if standing.leader is not None and self.needs_reading(standing.leader):
             return self._readings(standing)
-        used = max(spent_s / budget_s, self.runs / self.most_runs)  # of the budget or the runs, whichever is more
+        used = max(
+            spent_s / budget_s, self.journal.runs / self.most_runs
+        )  # of the budget or the runs, whichever is more
         if used < EXPLORE and (units := self._trials_of_new(standing, budget_s)):
             return units
         if units := self._readings(standing):
@@ -295,7 +289,9 @@ class Steps:
                 cost_s = self.durations.trial_s(arm)
                 if self._fits(pending_s + cost_s, len(pending) + 1, budget_s, standing, name, cost_s):
                     costs[name] = cost_s
-            a_run_s = max(budget_s - self.spent_s, 0.0) / max(self.most_runs - self.runs, 1)  # where runs are scarcer
+            a_run_s = max(budget_s - self.spent_s, 0.0) / max(
+                self.most_runs - self.journal.runs, 1
+            )  # where runs are scarcer
             shares = {name: max(cost_s, a_run_s) for name, cost_s in costs.items()}
             if (best := search.propose(posterior, [*standing.measured, *pending], standing.able, shares)) is not None:
                 return self.space.arms[best]
@@ -339,7 +335,7 @@ class Steps:
         winner_s = max(self.durations.last_s(new_s, self.places) if new else 0.0, leader_s)
         reserved_s = max((1 - COMPARE) * budget_s, SPARE * winner_s)
         reading_s = self.durations.reading_s if new and self.needs_reading(new) else 0.0
-        within = self.runs + runs + CONFIRM_RUNS <= self.most_runs
+        within = self.journal.runs + runs + CONFIRM_RUNS <= self.most_runs
         return within and self.spent_s + cost_s + reading_s + reserved_s <= budget_s
 
     def _rounds(self, standing: Standing, budget_s: float) -> list[list[Step]]:

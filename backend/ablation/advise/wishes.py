@@ -133,7 +133,7 @@ def parse_seconds(text: str) -> float:
     match = re.fullmatch(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([a-z]+)\s*", text)
     seconds = float(match[1]) * UNITS_S[match[2]] if match and match[2] in UNITS_S else 0.0
     if seconds <= 0:
-        raise InputError(f"Cannot read the time {text!r}. Write a number with a unit, such as 15ms, 1s or 10m.")
+        raise InputError(f"Cannot read the time {text!r}. Write a number above 0 with a unit, such as 15ms, 1s or 10m.")
     return seconds
 
 

@@ -47,9 +47,9 @@ _GRAPHS_NEED_STATIC = blocked(
 )
 _RECOMPILES = note(
     lambda s: _compiles_growing(s),
-    "With a growing cache each new length is a new shape: the model is compiled again (the prefill too) until "
-    "torch.compile settles on symbolic lengths, and runs uncompiled once it has given up (8 recompilations). A static "
-    "cache is compiled once. The ledger counts the recompilations.",
+    "With a growing cache each new length is a new shape: the model is compiled again, up to 8 times, also in the "
+    "middle of a text, and each time takes as long as the first. A run that holds this is slower than without "
+    "torch.compile. Then it goes on with symbolic lengths, or uncompiled. Set cache=static, which is compiled once.",
     "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
 )
 _NO_COMPILER = needs_compiler(lambda s: not skips_compilation(s))
@@ -201,10 +201,10 @@ class Compile(Optimization):
         "module": ("torch.compile(model)", "OptimizedModule"),
     }
     costs = {
-        "default": "seconds to a minute to compile",
+        "default": "seconds to a minute to compile, with a growing cache again for new lengths",
         "reduce-overhead": "time to compile, memory for graphs",
         "max-autotune": "minutes to compile",
-        "max-autotune-no-cudagraphs": "minutes to compile",
+        "max-autotune-no-cudagraphs": "minutes to compile, with a growing cache again for new lengths",
     }
     choices = (
         Choice("off", "Eager: every operator is launched from Python."),

@@ -1,5 +1,6 @@
 """Ablations of visitors: which may begin, whose they are, and that one goes on where it was stopped."""
 
+import contextlib
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from tests.support.ablations import WORK, stored
 from tokendyno.backend.ablation.course_view import course_view
 from tokendyno.backend.ablation.courses import Courses, changes_of
+from tokendyno.backend.ablation.journal import Cost, Journal, heading_of
 from tokendyno.backend.ablation.kinds import Ablation, Sweep
 from tokendyno.backend.ablation.view import worth_view
 from tokendyno.backend.config import MOST_PAIRS, ArmRequest, Request
@@ -62,6 +64,23 @@ def test_a_stored_ablation_is_a_waterfall_that_adds_up(tmp_path: Path) -> None:
     assert [row.title for row in without.rows] == ["Arm B", "without Dtype: float32", "without KV cache: static"]
     lost = without.rows[2].bars[0]
     assert lost is not None and lost.text == "+30.0 ms"
+
+
+def test_what_a_command_measures_now_is_looked_at_and_left_alone(tmp_path: Path) -> None:
+    stored(tmp_path)
+    path = tmp_path / "ablations" / "stored-worth.jsonl"
+    bench = bench_in(tmp_path)
+    courses = Courses(bench)
+    with contextlib.closing(Journal(path, heading_of(path))) as journal:
+        for number in (1, 2):
+            course = courses.get("stored-worth")
+            assert course is not None and course_view(course).sentence == f"Measuring: {12 + number} of 15 runs."
+            with pytest.raises(InputError, match="ended where it was begun"):
+                courses.stop("stored-worth", LOCAL_USER)
+            journal.add(Cost("cache=static,dtype=bfloat16", 0.02, 0.96, 1.01, "small"))
+    course = courses.get("stored-worth")
+    assert course is not None and (course.state, course.finished) == ("stopped", 14)
+    bench.close()
 
 
 def test_others_may_look_and_not_touch(tmp_path: Path) -> None:

@@ -57,9 +57,9 @@ def test_trials_are_kept_by_names_and_told_by_titles() -> None:
         ({"batch_sise": ["1", "2"]}, "Did you mean"),
         ({"batch_size": ["1"]}, "two different values"),
         ({"batch_size": ["1", "1"]}, "two different values"),
-        ({"batch_size": ["1", "two"]}, "no whole number"),
-        ({"batch_size": ["1", "0"]}, "no whole number"),
-        ({"batch_size": ["1", "2000"]}, "batch_size is"),
+        ({"batch_size": ["1", "two"]}, "Batch size is .two.; it must be a whole number from 1 to 1,024"),
+        ({"batch_size": ["1", "0"]}, "Batch size is 0; it must be"),
+        ({"batch_size": ["1", "2000"]}, "Batch size is 2000"),
         ({"cache": ["dynamic", "statik"]}, "Did you mean"),
         ({"batch_size": [str(n) for n in range(1, 66)]}, "at most 64"),
         ({name: [str(n) for n in range(1, 30_000)] for name in PROMPT_SIZES}, "at most 64"),
@@ -88,7 +88,7 @@ def test_requests_and_concurrency_are_sizes_of_many_requests() -> None:
     served = [point.traffic for point in points]
     assert [(len(one.requests), one.concurrent) for one in served if one] == [(4, 2), (4, 8), (9, 2), (9, 8)]
     assert [point.workload.batch_size for point in points] == [2, 4, 2, 8]
-    with pytest.raises(InputError, match="batch_size is swept of one prompt"):
+    with pytest.raises(InputError, match="Batch size is swept of one prompt"):
         plan_points("pocket", {}, over | {"batch_size": ["1", "2"]}, WORK, "small")
 
 

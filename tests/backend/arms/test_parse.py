@@ -44,7 +44,7 @@ def test_reads(text: str, choices: tuple[tuple[str, str], ...]) -> None:
         ("gguf", "Unknown preset 'gguf'. A GGUF file is a model: write the path"),
         ("awq=True", "Unknown axis 'awq'. AWQ and GPTQ are formats of a checkpoint"),
         ("low_cpu_mem_usage=True", "In transformers 5.22: ignored"),
-        ("unwindow", "Unknown preset 'unwindow'. Did you mean 'unwindowed'? The nearest of "),
+        ("unwindow", "There is no preset 'unwindow'. Did you mean 'unwindowed'?"),
         ("cache", "'cache' is an axis. Write cache=choice; choices: dynamic, "),
         ("cache=", "Cannot parse 'cache='"),
         ("cache=static,", "Cannot parse ''"),

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.support.command_line import cli
+from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.journal import Heading, Trial
 from tokendyno.backend.ablation.kinds import Ablation
 from tokendyno.backend.ablation.result import AblationDocument
@@ -50,11 +51,31 @@ def test_an_ablation_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     assert journal.read_bytes().splitlines(keepends=True)[:4] == lines[:4]
 
 
+@pytest.mark.slow
+def test_without_a_journal_of_its_own_it_is_found_in_the_history_and_opened_by_its_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = tmp_path / "history.sqlite"
+    line = "ablate --base dtype=float32 --add cache=static --steps alone --rounds 2 --max-new-tokens 2"
+    for journal in ([], ["--journal", str(tmp_path / "own.jsonl")]):
+        assert main([*line.split(), *journal, "--history", str(history)]) == 0
+        capsys.readouterr()
+        assert main(["history", "--history", str(history), "--json", "-"]) == 0
+        row = json.loads(capsys.readouterr().out)["runs"][0]
+        assert (row["trials"], row["line"]) == (4, "Ablation: KV cache: static")
+        with contextlib.closing(open_bench(history)) as bench:
+            course = Courses(bench).get(row["trial"])
+            assert isinstance(course, Ablation) and (course.state, course.finished) == ("done", 4)
+            assert [step.trials for step in course.results()] == [2, 2]
+    assert main(["report", row["trial"], "--history", str(history), "--html", str(tmp_path / "r.html")]) == 0
+    assert len([*(tmp_path / "ablations").iterdir()]) == 2
+
+
 @pytest.mark.parametrize(
     ("options", "part"),
     [
         (["--add", "cache"], "'cache' is no change"),
-        (["--add", "cache=static", "--rounds", "0"], "--rounds is 0"),
+        (["--add", "cache=static", "--rounds", "0"], "--rounds: must be a whole number from 1 to 50, not '0'"),
         (
             ["--base", "attention=flash_attention_2,cuda_graphs=manual", "--add", "cache=static"],
             "The base cannot run: FlashAttention 2 runs on NVIDIA GPUs only. Set attention=auto. CUDA graphs need a "

@@ -23,7 +23,8 @@ BAD_FIT = [
     (["--context", "9000"], "Pocket, 5M has 4,096 positions"),
     (["--batch", "0"], "from 1 to 1,024"),
     (["--gpus", "3", "--gpu", "T4"], "Pocket, 5M cannot be split over 3 GPUs"),
-    (["--gpus", "two"], "invalid int value"),
+    (["--gpus", "two"], "--gpus: must be a whole number from 1 to 64, not 'two'"),
+    (["--vram", "-5GiB"], "Cannot read the size '-5GiB'. Write a number above 0 with a unit"),
 ]
 
 
@@ -118,7 +119,7 @@ def test_on_a_card_its_own_rules_and_memory_decide(capsys: pytest.CaptureFixture
     [
         (["--gpu", "H100"], "Did you mean H100-SXM"),
         (["--gpus", "2"], "Name one of the catalogue with --gpu"),
-        (["--gpu", "T4", "--gpus", "0"], "give a whole number from 1 to"),
+        (["--gpu", "T4", "--gpus", "0"], "must be a whole number from 1 to"),
     ],
 )
 def test_gpus_that_cannot_be_meant_are_a_sentence(

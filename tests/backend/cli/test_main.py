@@ -1,5 +1,6 @@
 """The entry: bad input is one sentence and exit code 2, and output goes to any terminal or none."""
 
+import argparse
 import io
 import os
 import subprocess
@@ -14,10 +15,12 @@ from tests.support.machines import CPU
 from tokendyno.backend import hardware
 from tokendyno.backend.cli.help import EXAMPLES
 from tokendyno.backend.cli.main import main
+from tokendyno.backend.cli.parser import make_parser
+from tokendyno.backend.errors import InputError
 from tokendyno.backend.paths import ROOT
 
 BAD = [
-    (["--model", "pocke"], "Unknown model 'pocke'. Did you mean 'pocket'?"),
+    (["--model", "pocke"], "There is no model 'pocke'. Did you mean 'pocket'?"),
     (["--model", "empty"], "The folder empty has no config.json"),
     (["--model", "cut"], "Download or copy"),
     (["--model", "/dev/zero"], "There is no folder or GGUF file"),
@@ -30,7 +33,10 @@ BAD = [
     (["--prompt-file", "missing.txt"], "cannot be read (No such file or directory)"),
     (["--prompt-file", "latin.txt"], "is not UTF-8 text"),
     (["--prompt-file", "/dev/zero"], "more than 1,048,576 bytes"),
-    (["--max-new-tokens", "0"], "max_new_tokens is 0; it must be a whole number from 1 to 32,768."),
+    (
+        ["--max-new-tokens", "0"],
+        "--max-new-tokens: must be a whole number from 1 to 32,768, not '0'. See tokendyno run ",
+    ),
     (["--chat", "--reasoning-effort", "hgih"], "Did you mean 'high'?"),
     (["--json", "missing/out.json"], "cannot be written (No such file or directory)"),
     (["--json", "empty"], "cannot be written (Is a directory)"),
@@ -56,6 +62,37 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert sorted(room.rglob("*")) == before, "nothing was written"
     assert len(line) < 700
     assert not any(ord(letter) < 32 for letter in line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("compare --repeats 0", "argument --repeats: must be a whole number from 1 to 50, not '0'."),
+        ("advise --budget -5m", "Cannot read the time '-5m'. Write a number above 0 with a unit, such as"),
+        ("advise --memory -24GiB", "Cannot read the size '-24GiB'. Write a number above 0 with a unit, such as"),
+        ("history --since -7d", "'-7d'"),
+        ("claims nope", "There is no claim 'nope'. All of them: tokendyno claims."),
+        ("claims compile-boos", "There is no claim 'compile-boos'. Did you mean 'compile-boost' or "),
+    ],
+)
+def test_a_value_that_is_none_is_refused_with_what_it_may_be(
+    capsys: pytest.CaptureFixture[str], arguments: str, says: str
+) -> None:
+    assert says in sentence(main(arguments.split()), *capsys.readouterr())
+
+
+def test_every_whole_number_of_every_command_has_a_range() -> None:
+    commands = next(a for a in make_parser()._actions if isinstance(a, argparse._SubParsersAction)).choices
+    unbounded = {
+        f"{name} {action.option_strings}"
+        for name, sub in commands.items()
+        for action in sub._actions
+        if action.type is int
+    }
+    assert not unbounded
+    for name, option in (("compare", "--repeats"), ("sweep", "--rounds"), ("fit", "--gpus"), ("history", "--page")):
+        with pytest.raises(InputError, match="must be a whole number from 1"):
+            commands[name].parse_args([option, "0"])
 
 
 @pytest.mark.parametrize("arguments", [[], ["frobnicate"], ["compare", "--a"], ["models", "--model", "x"]])

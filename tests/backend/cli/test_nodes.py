@@ -16,7 +16,10 @@ from tokendyno.backend.executors.several_machines import Endpoint, Machines
     [
         ("run --arm parallel=tensor-2 --nnodes 2", "To share one model, give "),
         ("run --arm parallel=tensor-2 --rdzv-endpoint 127.0.0.1:1", "To share one model, give "),
-        ("run --arm parallel=tensor-2 --nnodes 0 --rdzv-endpoint 127.0.0.1:1", "To share one model, give "),
+        (
+            "run --arm parallel=tensor-2 --nnodes 0 --rdzv-endpoint 127.0.0.1:1",
+            "must be a whole number from 1 to 64",
+        ),
         ("run --nnodes 2 --rdzv-endpoint 127.0.0.1:1", "To share one model, give "),
         ("run --arm parallel=tensor-4 --nnodes 3 --rdzv-endpoint 127.0.0.1:1", "To share one model, give "),
         ("run --arm parallel=tensor-2 --nnodes 2 --rdzv-endpoint here", "is no endpoint"),

@@ -71,7 +71,7 @@ def test_a_run_from_the_history_gives_the_same_document(read: tuple[dict[str, An
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        (["--positions", "3"], "3 positions were asked for"),
+        (["--positions", "3"], "--positions: must be a whole number from 16 to 4,096, not '3'"),
         (["--only-given"], "none was given. Add --text FILE"),
         (["--text", "none.txt"], "none.txt"),
         (["--model", "random:bert-base-uncased"], "is an encoder"),

@@ -61,7 +61,11 @@ def test_quality_belongs_to_every_point_with_the_choices_that_were_read() -> Non
         (["--over", "requests=4,8", "dtype=float32,bfloat16", "--quality"], "Quality is read with one prompt"),
         (["--over", "requests=4,8", "--traffic", "smal"], "Did you mean"),
         (["--over", "batch_size=1,2", "--over", "batch_size=4,8"], "--over names batch_size twice"),
-        (["--over", "cache=static"], "cache needs at least two different values, such as dynamic,unwindowed,static."),
+        (["--over", "max_new_tokens=-5,8"], "New tokens is -5; it must be a whole number from 1 to 32,768."),
+        (
+            ["--over", "cache=static"],
+            "KV cache needs at least two different values, such as dynamic,unwindowed",
+        ),
     ],
 )
 def test_bad_input_is_a_sentence(options: list[str], part: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,6 +59,8 @@ def test_every_preset_that_runs_is_short(preset: ArmPreset, machine: Machine) ->
             compile(text, "script.py", "exec")
             assert text.count("\n") <= MOST_LINES and all(len(line) <= 120 for line in text.splitlines())
             assert ("import tokendyno" in text) != ("from_pretrained" in text)
+            said = " ".join(text.replace("\n#", "").split())
+            assert ("import tokendyno" in text) == ("pip install -e . in a clone of its repository" in said)
 
 
 @pytest.mark.parametrize("arm", ["", "cache=static,loop=own"], ids=["transformers", "library"])

@@ -23,6 +23,7 @@ from tokendyno.backend.fit.view import view
 from tokendyno.backend.hardware import bandwidth
 from tokendyno.backend.hardware.elsewhere import stocked
 from tokendyno.backend.models import resolve
+from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.plan import DYNAMIC
 from tokendyno.backend.predict.kv import kv_bytes
 from tokendyno.backend.predict.memory import peak_bytes
@@ -92,6 +93,27 @@ def test_what_fits_stands_first_and_loses_least() -> None:
     assert found.best.choices["quantization"] not in ("none", "bnb-fp4")
     roomy = find("Llama-3-8B", "H200").best
     assert roomy is not None and (roomy.choices["quantization"], roomy.choices["cache"]) == ("none", "dynamic")
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "arm"),
+    [
+        ("Llama-3-8B", "RTX-4090", {}),
+        ("Llama-3-8B", "T4", {"quantization": "bnb-int8"}),
+        ("gpt-oss-20b", "RTX-4090", {"prefill": "chunks-2048"}),
+        ("Mistral-7B-v0.1", "T4", {"cache": "offloaded", "prefill": "chunks-2048"}),
+        ("Mixtral-8x7B-v0.1", "T4", {"parallel": "tensor-8"}),
+    ],
+)
+def test_the_answer_is_one_of_the_rows_with_its_figures(model: str, gpu: str, arm: dict[str, str]) -> None:
+    found = find(model, gpu)
+    answer, defaults = found.smallest.found, {axis.name: axis.default for axis in all_axes()}
+    assert answer is not None and answer.choices == arm
+    (same,) = [r for r in found.main if {a: c for a, c in r.choices.items() if c != defaults[a]} == arm]
+    assert same.fits and (same.peak_bytes, same.max_context) == (answer.needed_bytes, answer.max_context)
+    shown = text_of(fit_blocks(found), 300)
+    assert ("chunks of 2,048 (Prefill)" in shown.split("Fits ")[1]) == ("prefill" in arm)
+    assert (found.best is None) == ("parallel" in arm), "of the GPUs that were asked for"
 
 
 def test_what_is_missing_here_is_said_here_and_does_not_matter_elsewhere() -> None:

@@ -104,7 +104,7 @@ def test_what_fits_and_what_would_run_are_what_the_commands_write(capsys: pytest
     ("call", "words"),
     [
         (lambda: td.run("pocket", max_new_token=3), "Did you mean 'max_new_tokens'"),
-        (lambda: td.run("pocket", max_new_tokens="many"), "invalid int value"),
+        (lambda: td.run("pocket", max_new_tokens="many"), "must be a whole number from 1 to 32,768, not 'many'"),
         (lambda: td.run("poket"), "Did you mean 'pocket'"),
         (lambda: td.run("pocket", "loop=own", **QUICK), "Set cache=static"),
         (lambda: td.compare("pocket", seconds=-1.0), "above 0"),

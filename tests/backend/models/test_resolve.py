@@ -110,9 +110,9 @@ def test_plain_names_are_looked_up_in_the_models_folder(folder: Path) -> None:
     assert resolve("tiny", folder.parent).source.path == str(folder)
     assert resolve("tiny", folder.parent, local_paths=False).layers == 2
     assert resolve("random:tiny", folder.parent, local_paths=False).random
-    with pytest.raises(InputError, match="Unknown model"):
+    with pytest.raises(InputError, match="There is no model"):
         resolve("tiny")
-    with pytest.raises(InputError, match="Unknown model"):
+    with pytest.raises(InputError, match="There is no model"):
         resolve("tiny2", folder.parent)
 
 

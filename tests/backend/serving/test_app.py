@@ -65,8 +65,8 @@ REFUSED = [
     (["--model", "random:bert-base-uncased"], "is an encoder"),
     (["--max-length", "1000000"], "positions"),
     (["--max-length", "1"], "must be 2 or more"),
-    (["--queue", "-1"], "--queue is -1"),
-    (["--port", "70000"], "--port is 70000"),
+    (["--queue", "-1"], "--queue: must be a whole number from 0 on, not '-1'"),
+    (["--port", "70000"], "--port: must be a whole number from 0 to 65,535"),
     (["--host", "no.such.host.invalid"], "Unknown host"),
 ]
 

@@ -5,11 +5,12 @@ import pytest
 
 from tests.support.runs import arm_records, created, ended
 from tokendyno.backend.counts import StepTime
-from tokendyno.backend.messages import Finished
+from tokendyno.backend.messages import Annotation, Finished
 from tokendyno.backend.runs.records import ArmEvent, Predicted, Record, StepReads
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.document import document
 from tokendyno.backend.views.step_time import StepText, step_text, step_tiles
+from tokendyno.backend.views.tiles import arm_tiles
 
 STEP = StepTime(
     3,
@@ -88,6 +89,23 @@ def test_a_profiler_slows_the_host_and_not_the_kernels() -> None:
     assert step is not None and "under the profiler, which slows the host" in step.said
     took = {part.key: part.seconds for part in step.parts}
     assert took == {"attention": 0.002, "products": 0.004, "other": 0.001, "gaps": 0.001, "host": pytest.approx(0.002)}
+
+
+def test_what_was_compiled_during_the_run_is_a_part_of_its_own_and_said_beside_the_mean() -> None:
+    """Of 19 steps of 10 ms: 95 ms and 19 ms, 6 ms of a mean step; what the warm-up compiled is no part of it."""
+    run = run_of(STEP, over=False)
+    for token, seconds in ((0, 9.0), (4, 0.095), (9, 0.019)):
+        run.append(ArmEvent("A", 0, 1.0, Annotation("recompile", token, 0.0, seconds, "compiled again")))
+    run.append(ended())
+    now, step = run.snapshot(), step_of(run)
+    assert step is not None
+    took = {part.key: part.seconds or 0.0 for part in step.parts}
+    assert took["compiling"] == pytest.approx(0.006) and took["products"] == pytest.approx(0.004 * 4 / 7)
+    assert sum(took.values()) == pytest.approx(0.010) and "unexplained" not in took
+    assert step.said.startswith("the measured 10.0 ms (6.00 ms of it compiling) per token, split as 3 traced steps")
+    assert next(part.reads for part in step.parts if part.key == "compiling") == "2 graphs in the run, 114 ms"
+    latency = next(tile for tile in arm_tiles(now, "A") if tile.key == "latency")
+    assert latency.note == "6.00 ms of it compiling"
 
 
 def test_kernels_are_named_without_their_cpp_types() -> None:

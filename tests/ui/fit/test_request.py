@@ -58,11 +58,11 @@ def amounts(context: Any, batch: Any = 1) -> str:
         (("gpt2", "T4", "{"), "cannot be read. Reload"),
         (("gpt2", "T4", amounts(0.5)), "whole number"),
         (("gpt2", "T4", amounts(None, "")), "Batch size is empty"),
-        (("gpt2", "T4", amounts(-1)), "at least 1"),
+        (("gpt2", "T4", amounts(-1)), "Context is -1; it must be a whole number from 1 on"),
         (("gpt2", "T4", amounts(None, 1e300)), "from 1 to"),
         (("gpt2", "24", FIRST), "24GiB"),
         (("gpt2", "<img src=x>", FIRST), "no GPU '<img src=x>'"),
-        (("no-such", "T4", FIRST), "Unknown model"),
+        (("no-such", "T4", FIRST), "There is no model"),
         (("Llama-3-8B", "T4", FIRST, 3), "Take one of 1, 2, 4, 8"),
         (("Llama-3-8B", "T4", FIRST, None), "GPUs is empty"),
         (("Llama-3-8B", THIS, FIRST, 2), "has no GPUs, not 2"),
@@ -92,11 +92,13 @@ def pressed(data: object) -> Any:
 
 def test_a_pressed_row_holds_choices_of_the_table_and_nothing_else() -> None:
     assert read_taken(pressed({"choices": {"quantization": "bnb-nf4", "cache": "static"}}))["cache"] == "static"
+    assert read_taken(pressed({"choices": {"prefill": "chunks-2048"}})) == {"prefill": "chunks-2048"}
     for value in (
         None,
         {},
         {"choices": {"quantization": "x"}},
         {"choices": {"compile": "on"}},
+        {"choices": {"batching": "static"}},
         {"choices": {"cache": 1}},
     ):
         with pytest.raises(InputError, match="This row cannot be read"):

@@ -6,13 +6,17 @@ from typing import Any
 
 import gradio as gr
 import pytest
+from starlette.requests import Request
 
 from tests.support.ablations import stored, stored_sweep
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.executors import open_bench
+from tokendyno.backend.hosting.visitor import LOCAL_USER
 from tokendyno.backend.optimizations import prompt_axes
-from tokendyno.ui.worth.page import SweepForm, _Handlers, sweep_panel, worth_panel
+from tokendyno.ui.visitor import KEY
+from tokendyno.ui.worth.course import wire_course
+from tokendyno.ui.worth.page import MISSING, Part, SweepForm, _Handlers, sweep_panel, worth_panel
 
 
 def panels(courses: Courses) -> tuple[Any, Any]:
@@ -42,6 +46,41 @@ def test_each_panel_shows_its_own_kind(tmp_path: Path) -> None:
     assert len(json.loads(panels(courses)[1].pull({"id": "stored-sweep"}))["table"]) == 7
     assert "no such sweep" in json.loads(panels(courses)[1].pull({"id": "stored-worth"}))["error"]
     assert "no such ablation" in json.loads(panels(courses)[0].pull({"id": "stored-sweep"}))["error"]
+    bench.close()
+
+
+def test_what_was_refused_is_over_once_something_else_on_the_page_is_begun(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path / "history.sqlite")
+    courses, answers = Courses(bench), iter(["course-id"])
+    with gr.Blocks(analytics_enabled=False) as page:
+        panel, refused, other = worth_panel(courses), gr.HTML(), gr.HTML()
+
+        def begin() -> dict[Any, Any]:
+            for course_id in answers:
+                return {panel: course_id}
+            raise InputError("The arms differ in nothing.")
+
+        wire_course(panel, refused, courses, begin, [], [other])
+    begins = next(fn for fn in page.fns.values() if any(kind == "begin" for _, kind in fn.targets))
+    assert begins.fn() == {panel: "course-id", refused: "", other: ""}
+    assert begins.fn() == {refused: "The arms differ in nothing."}
+    bench.close()
+
+
+def test_an_address_of_nothing_that_is_kept_says_so_above_the_panels(tmp_path: Path) -> None:
+    stored_sweep(tmp_path)
+    bench = open_bench(tmp_path / "history.sqlite")
+    with gr.Blocks(analytics_enabled=False):
+        ablations, sweeps = Part(gr.HTML(), gr.HTML()), Part(gr.HTML(), gr.HTML())
+    page = _Handlers(bench, Courses(bench), ablations, sweeps, 1)
+
+    def opened(query: str) -> list[Any]:
+        scope = {"type": "http", "query_string": query.encode(), "headers": [], KEY: LOCAL_USER}
+        updates = page.opened(gr.Request(request=Request(scope)))
+        return [updates[part] for part in (ablations.panel, sweeps.panel, ablations.message)]
+
+    assert opened("worth=unknown-one") == ["", "", MISSING]
+    assert opened("worth=stored-sweep") == ["", "stored-sweep", ""]
     bench.close()
 
 

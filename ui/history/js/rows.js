@@ -24,8 +24,7 @@ function runName(row) {
 function nameCell(row) {
   const cell = el('th', 'td-name'), link = el('a', '', runName(row));
   cell.scope = 'row';
-  const trials = row.trial.startsWith('command-') ? { view: 'history', q: row.trial } : { worth: row.trial };  // where the page has no more
-  link.href = '?' + new URLSearchParams(row.trials ? trials : { run: row.id });
+  link.href = '?' + new URLSearchParams(row.trials ? { worth: row.trial } : { run: row.id });
   const facts = [row.name ? modelAndWork(row) : '', row.machine, KINDS[row.kind] || '', row.origin, row.shared && row.mine ? 'shared with the team' : '', row.owner ? 'of ' + row.owner : ''];
   cell.append(link, el('small', '', facts.filter(Boolean).join('\u00a0\u00b7 ')));
   return cell;

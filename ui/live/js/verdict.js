@@ -67,6 +67,8 @@ export function makeCard(box, act) {
     /** @param {number} ratio */
     const at = ratio => 100 * (Math.log(ratio) - axis.from) / (axis.to - axis.from) + '%';
     const band = el('i', 'td-band');
+    band.classList.toggle('td-cut-low', Math.log(low) < axis.from);
+    band.classList.toggle('td-cut-high', Math.log(high) > axis.to);
     band.style.left = at(Math.max(low, Math.exp(axis.from)));
     band.style.right = 'calc(100% - ' + at(Math.min(high, Math.exp(axis.to))) + ')';
     line.append(band, ...shown.pairs.map(ratio => Object.assign(el('i', 'td-pair'), { style: 'left:' + at(ratio) })));

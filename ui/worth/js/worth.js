@@ -17,6 +17,8 @@ const bar = (figure) => {
   piece.style.width = 100 * (right - left) + '%';
   if (figure.low !== null) {
     const whisker = add(track, 'i', 'td-worth-whisker');
+    whisker.classList.toggle('td-cut-low', figure.low === 0);
+    whisker.classList.toggle('td-cut-high', figure.high === 1);
     whisker.style.left = 100 * figure.low + '%';
     whisker.style.width = 100 * (figure.high - figure.low) + '%';
   }

@@ -46,6 +46,7 @@ def test_stored_advice_names_the_winner_and_what_stands_against_the_others(tmp_p
     assert barred["As it comes"] == "time a token of 20.0 ms over 15.0 ms" and "25.0 ms" in barred["Dtype float16"]
     assert [arm.title for arm in document.measured if arm.pareto] == [best.arm.title]
     assert "Out of memory." in [group.why for group in document.not_tried]
+    assert ", in 8 runs of " in best.certificate[-1], "the same count as of the course"
     assert view.course.sentence.startswith("Stopped after 8 runs") and view.cards[0].tag == "Best for your wish"
     assert "<title>pocket: advice" in report
 
