@@ -1,5 +1,6 @@
 """Whole runs of a worker against `generate` with the same weights, ids, seed and settings."""
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -7,7 +8,7 @@ from unittest import mock
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, ContinuousBatchingManager
 
 from tests.sabotage.small_models import llama, mistral, mixtral
 from tests.support.decode_loop import generated
@@ -152,6 +153,24 @@ def test_each_of_many_requests_gets_the_text_that_it_gets_alone(architecture: st
         ids = torch.tensor([request.ids])
         alone = generated(worker.model.model, ids, new=request.max_new_tokens).sequences[0, ids.shape[1] :]
         assert series.requests[request.number].ids == alone.tolist()
+
+
+def test_pages_are_freed_before_the_next_run_takes_its_own() -> None:
+    """Two caches at once would be a peak of memory that no run has alone."""
+    worker, made = worker_of("llama"), list[Any]()
+    job = traffic_job(plan_of(llama(), dtype="float32"), drawn(Draw(3, (5, 5), (3, 3)), 1, 2), BatchPlan("continuous"))
+    create = ContinuousBatchingManager._create_batch_processor
+
+    def created(manager: Any) -> Any:
+        assert not [one for one in made if one() is not None]
+        processor = create(manager)
+        made.append(weakref.ref(processor.cache))
+        return processor
+
+    with mock.patch.object(ContinuousBatchingManager, "_create_batch_processor", created):
+        worker.run(job)
+        worker.run(job)
+    assert len(made) >= 2
 
 
 @pytest.mark.parametrize(

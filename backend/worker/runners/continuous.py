@@ -4,7 +4,7 @@ import gc
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import torch
@@ -21,7 +21,7 @@ from tokendyno.backend.worker.measure.steps import StepLog
 from tokendyno.backend.worker.prompt import Prompt, TokenizedRequest
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.runners.batch import Batches, most_of
-from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
+from tokendyno.backend.worker.runners.generation import Measured, Session, Task
 from tokendyno.backend.worker.runners.paged_watch import PagedWatch
 
 WARM_REQUESTS, WARM_TOKENS = 2, 8
@@ -39,8 +39,8 @@ class ContinuousBatches(Batches):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._manager: Any = None  # of the run under way
-        self._watch: PagedWatch | None = None  # of the latest run
+        self._manager: Any = None  # of the run under way, as is what watches it
+        self._watch: PagedWatch | None = None
 
     def prepare(self, job: Generate) -> Task:
         notes = self._read(job)
@@ -90,10 +90,10 @@ class ContinuousBatches(Batches):
         manager = new_manager(self._session.model, plan, pages, job.batch_size, settings, job.seed)
         try:
             manager.batch_processor = manager._create_batch_processor()
-            watch = PagedWatch(manager.batch_processor, StepLog([]))
-            watch_pages(manager.batch_processor, self._session.best)
-            manager.warmup()
-            yield manager, watch
+            with closing(PagedWatch(manager.batch_processor, StepLog([]))) as watch:
+                watch_pages(manager.batch_processor, self._session.best)
+                manager.warmup()
+                yield manager, watch
         finally:
             close_manager(self._session.model, manager)
 
@@ -121,22 +121,19 @@ class ContinuousBatches(Batches):
                 with self._session.channel.phasing("compile", "capturing CUDA graphs of steps"):
                     self._serve_at_once(manager, watch, self._requests, task.job.ignore_eos)  # in all their sizes
             watch.restart(meter)
-            cache = manager.batch_processor.cache
-            groups = [
-                PageGroup(name, len(pool.layer_indices), pool.tokens_per_page, pool.bytes_per_block, pool.num_blocks)
-                for name, pool in cache.cache_allocators.items()
-            ]
-            used_bytes = cache.num_sectors * cache.bytes_per_sector
-            self._session.channel.send(PagesAllocated(groups, used_bytes, int(cache.cache_tensor.nbytes) - used_bytes))
+            self._session.channel.send(_allocated(manager.batch_processor.cache))
             self._manager, self._watch = manager, watch
             try:
                 yield
             finally:
-                self._manager = None
+                self._manager = self._watch = None
 
     def generate(self, run: Measured) -> None:
         assert self._watch is not None
         self._drive(self._manager, self._watch, self._requests, run.meter, run.task.job.ignore_eos)
+        page_tokens = run.task.job.plan.generate.batch.page_tokens
+        cached = [len(self._requests[i].ids) + len(ids) - 1 for i, ids in enumerate(run.meter.ids) if ids]
+        run.counts.pages = self._watch.counts(sum(math.ceil(tokens / page_tokens) for tokens in cached))
         self._end_cancelled(run.meter)
 
     def _drive(
@@ -175,12 +172,15 @@ class ContinuousBatches(Batches):
                 processor.update_batch()
         watch.finish()
 
-    def outcome(self, run: Measured) -> Outcome:
-        assert self._watch is not None
-        outcome, page_tokens = super().outcome(run), run.task.job.plan.generate.batch.page_tokens
-        cached = [len(self._requests[i].ids) + len(ids) - 1 for i, ids in enumerate(run.meter.ids) if ids]
-        outcome.counts.pages = self._watch.counts(sum(math.ceil(tokens / page_tokens) for tokens in cached))
-        return outcome
+
+def _allocated(cache: Any) -> PagesAllocated:
+    """The pages of a cache, and its bytes beyond them."""
+    groups = [
+        PageGroup(name, len(pool.layer_indices), pool.tokens_per_page, pool.bytes_per_block, pool.num_blocks)
+        for name, pool in cache.cache_allocators.items()
+    ]
+    used_bytes = cache.num_sectors * cache.bytes_per_sector
+    return PagesAllocated(groups, used_bytes, int(cache.cache_tensor.nbytes) - used_bytes)
 
 
 def new_manager(

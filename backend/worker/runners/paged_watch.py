@@ -44,6 +44,11 @@ class PagedWatch:
         self._prepared = self._pages_taken = 0
         self._counted: Counter[str] = Counter()  # by the names of `Pages`
 
+    def close(self) -> None:
+        """Let go of what was watched, so that its pages and graphs can be freed."""
+        self._processor = self._scheduler = self._cache = None
+        self._tables.clear()
+
     def _wrap(self) -> None:
         scheduler, cache, runner = self._scheduler, self._cache, self._processor.model_runner
         margin, store = scheduler._try_to_meet_safety_margin, cache.can_store_request_tokens
