@@ -19,7 +19,7 @@ from tokendyno.backend.paths import ROOT
 from tokendyno.backend.recordings.format import read_recording
 from tokendyno.backend.recordings.recorded_runs import SHIPPED, shipped_id
 from tokendyno.backend.runs.run import folded
-from tokendyno.backend.units import three
+from tokendyno.backend.units import plural, three
 from tools.figures import table
 from tools.samples import calls
 
@@ -95,17 +95,20 @@ def of_recordings() -> Iterator[Row]:
         request, (a, b), comparison = run.request, run.arms.values(), run.comparison
         summaries = list(run.summaries.values())
         real = a.ids and not is_random(request.model)
-        times = None
+        times, certainty = None, ", undecided"
         if comparison:
+            if comparison.decided:
+                certainty = ""
+            elif not comparison.bounded:
+                certainty = f", {plural(comparison.pairs, 'pair')} only"
             ends = (comparison.low, comparison.high) if comparison.bounded else (None, None)
             times = Bounds(comparison.ratio, *ends)
-        undecided = "" if comparison and comparison.decided else ", undecided"
         yield Row(
             changes(*(arm.choices for arm in request.arms)),
             size(request.model, 0 if request.traffic else request.workload.prompt_tokens, request.workload.batch_size),
             short(machine_name(run.created.machine)),
             times,
-            (SPEEDS["useful_tokens_s"] if request.traffic else "") + undecided,
+            (SPEEDS["useful_tokens_s"] if request.traffic else "") + certainty,
             share(*(summary.peak_memory_bytes for summary in summaries)),
             share(*(summary.kv_bytes for summary in summaries)),
             ("same text" if a.ids == b.ids else "other text") if real else "",
