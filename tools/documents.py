@@ -100,7 +100,7 @@ def of_recordings() -> Iterator[Row]:
             if comparison.decided:
                 certainty = ""
             elif not comparison.bounded:
-                certainty = f", {plural(comparison.pairs, 'pair')} only"
+                certainty = f", {plural(comparison.pairs, 'pair')}"
             ends = (comparison.low, comparison.high) if comparison.bounded else (None, None)
             times = Bounds(comparison.ratio, *ends)
         yield Row(
