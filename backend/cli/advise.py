@@ -10,7 +10,7 @@ import msgspec
 from tokendyno.backend.ablation.advise.course import Advice, heading_of_advice
 from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, Winner, predicted_document
 from tokendyno.backend.ablation.advise.space import Builder
-from tokendyno.backend.ablation.advise.view import COLUMNS, PREDICTED_COLUMNS, measured_row, predicted_row
+from tokendyno.backend.ablation.advise.view import COLUMNS, PREDICTED_COLUMNS, measured_row, predicted_row, reasons
 from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, read_budget
 from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.courses import new_id
@@ -130,10 +130,7 @@ def advice_blocks(document: AdviceDocument) -> list[Block]:
             blocks.append([f"and {len(rows) - MOST_SHOWN} more (--json has all)."])
     for title, groups in (("Ruled out without a run", document.pruned), ("Not tried", document.not_tried)):
         if groups:
-            lines = (
-                f"{group.count:>5}  {group.why} ({group.arms[0]}{', ...' * (group.count > 1)})" for group in groups[:8]
-            )
-            blocks.append([Styled(title, "bold"), *lines])
+            blocks.append([Styled(title, "bold"), *(f"  {line}" for line in reasons(groups))])
     return blocks
 
 

@@ -157,7 +157,7 @@ def _card(
         recommendation,
         tone,
         _reason(run, gained, pair.memory, _quality_sentence(run, gate)),
-        _confidence(run, comparison),
+        confidence(run, comparison),
         [tile for tile in tiles if tile is not None],
         _next(run, tone, pair.names),
         _cost(run, pair.names, tokens_per_s),
@@ -228,7 +228,7 @@ def _quality_sentence(run: Snapshot, gate: Gate | None) -> str:
             return f"It has {agreement(gate)}."
 
 
-def _confidence(run: Snapshot, comparison: Comparison) -> str:
+def confidence(run: Snapshot, comparison: Comparison) -> str:
     """How many pairs it took, and the weakest fact about them."""
     ratio, low, high = comparison.ratio, comparison.low, comparison.high
     if low is None or high is None:
