@@ -123,7 +123,7 @@ def advice_blocks(document: AdviceDocument) -> list[Block]:
         rows = [[("* " if arm.pareto else "  ") + arm.title, *measured_row(arm)[1:]] for arm in document.measured]
     blocks: list[Block] = [head, *map(_winner, document.winners)]
     if rows:
-        optional = ("First token", "Its bound", "Quality")
+        optional = ("First token", "Times its bound", "Quality")
         middle = [Column(name, right=True, optional=name in optional) for name in columns[1:-1]]
         blocks.append([Table([Column(columns[0]), *middle, Column(below=True)], rows[:MOST_SHOWN])])
         if len(rows) > MOST_SHOWN:

@@ -53,7 +53,7 @@ class AdviceView(msgspec.Struct, frozen=True):
     left: list[Reasons]
 
 
-COLUMNS = ["Measured", "Time a token", "First token", "Peak memory", "Its bound", "Quality", ""]
+COLUMNS = ["Measured", "Time a token", "First token", "Peak memory", "Times its bound", "Quality", ""]
 MOST_REASONS = 8
 
 
