@@ -112,7 +112,7 @@ class Winner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         arm = self.arm
         figures = [(arm.time, "a token"), (arm.size, "at the peak")]
         if arm.start_s is not None:
-            figures.append((" ".join(seconds_text(arm.start_s)), "from its process to its first token"))
+            figures.append((" ".join(seconds_text(arm.start_s)), "from its imports to its first token"))
         if self.ratio is not None:
             bounds = _interval(self.low, self.high)
             figures.append((f"{three(self.ratio)}\u00d7", f"as fast as it comes{bounds}"))
@@ -386,7 +386,7 @@ def _headline(document: AdviceDocument, no_better: str) -> str:
     use = f"use {arm.title}" if arm.choices else "leave it as it comes"
     parts = [f"{arm.time} a token", arm.size]
     if document.wish == "quick-start" and arm.start_s is not None:
-        parts.insert(0, f"first token {' '.join(seconds_text(arm.start_s))} after its process began")
+        parts.insert(0, f"first token {' '.join(seconds_text(arm.start_s))} after its imports")
     if best.ratio is not None:
         parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes in pairs of runs{_interval(best.low, best.high)}")
     sure = ""
