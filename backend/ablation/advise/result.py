@@ -391,7 +391,7 @@ def _headline(document: AdviceDocument, no_better: str) -> str:
         parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes in pairs of runs{_interval(best.low, best.high)}")
     sure = ""
     if document.rivals and not document.decided:
-        sure = f" As fast, as far as was measured: {' or '.join(document.rivals[:2])}."
+        sure = f" As good, as far as was measured: {' or '.join(document.rivals[:2])}."
     if no_better:
         sure = f" Nothing is measurably better: {no_better}"
     return f"For {TITLES[document.wish]}, {use}: {', '.join(parts)}.{sure}"
