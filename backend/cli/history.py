@@ -17,7 +17,7 @@ from tokendyno.backend.cli.stored import MIN_ID, add_history, own_run
 from tokendyno.backend.cli.terminal import Block, Column, Line, Table
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.history.history import History
-from tokendyno.backend.history.pins import Pin, SideBySide, read_pins
+from tokendyno.backend.history.pins import FEWEST, MOST, Pin, SideBySide, read_pins
 from tokendyno.backend.history.rows import Row, RunList
 from tokendyno.backend.history.search import MAX_PAGE, read_search
 from tokendyno.backend.hosting.limits import LIMITS
@@ -53,6 +53,8 @@ def history(options: argparse.Namespace) -> int:
             case "show":
                 _show(options, history, runs, _one(history, action, words))
             case "pins":
+                if len(words) < FEWEST:
+                    raise InputError(f"Which arms? Name {FEWEST} to {MOST}: tokendyno history pins RUN.ARM RUN.ARM ...")
                 side_by_side = history.beside([_pin(history, text) for text in words])
                 give(options, pins_blocks(side_by_side), side_by_side)
             case "name" | "note":

@@ -135,7 +135,7 @@ def test_a_run_is_named_shown_deleted_and_had_back(file: Path, capsys: pytest.Ca
         (["name", "a", "b"], "too short"),
         (["delete", "aaaa1", "zzzz"], "There is no run 'zzzz'"),
         (["undelete", "aaaa1"], "no deleted run"),
-        (["pins", "aaaa1.A"], "Pin 2 to 5"),
+        (["pins", "aaaa1.A"], "Which arms? Name 2 to 5"),
         (["pins", "aaaa1", "aaaa2"], "no pin"),
         (["list", "x"], "takes no name"),
         (["--limit", "0"], "--limit: must be a whole number from 1 to 10,000, not '0'"),
