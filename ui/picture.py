@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from PIL import Image, ImageDraw, ImageFont
 
+from tokendyno.backend.optimizations import BESIDE
 from tokendyno.backend.units import bytes_text, three
 from tokendyno.backend.views.share import Curves, Shared
 
@@ -60,11 +61,11 @@ def picture(run: Shared) -> bytes:
 
 def _differing(labels: Sequence[str]) -> list[str]:
     """Of the arms' choices those that they do not share."""
-    parts = [label.split("; ") for label in labels]
+    parts = [label.split(BESIDE) for label in labels]
     common = set(parts[0]).intersection(*parts[1:])
     if len(set(labels)) < 2 or not common:
         return list(labels)
-    return ["; ".join(part for part in choices if part not in common) or "without it" for choices in parts]
+    return [BESIDE.join(part for part in choices if part not in common) or "without it" for choices in parts]
 
 
 def _chart(sheet: "_Sheet", curves: Curves, box: tuple[float, float, float, float]) -> None:

@@ -93,7 +93,7 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial"
     latency_s        of each step; of many requests, the TTFT and the time per output token of the middle ones
     gpu, node        UUID of the card, "" on a CPU; the machine, "" for this one
     spent_s          what it took, start and proof included
-    start_s          of a fresh worker, from its process to its first token
+    start_s          of a fresh worker, from its imports to its first token: an arm changes nothing of what comes before
     """
 
     arm: str

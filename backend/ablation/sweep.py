@@ -151,7 +151,8 @@ def plan_points(
                 f"{' or '.join(TRAFFIC_SIZES)}, or leave out what is about many requests."
             )
         if name not in SIZES and name not in axes:
-            raise unknown("axis or size", name, {*SIZES, *axes}, "docs/axes.md")
+            where = f"{', '.join(SIZES)}, or an axis (tokendyno list axes)"
+            raise unknown("axis or size", name, {*SIZES, *axes}, where)
         if len(values) < 2 or len(set(values)) < len(values):
             raise InputError(f"{title_of(name)} needs at least two different values, such as {_such_as(name)}.")
     count = math.prod(len(values) for values in over.values())

@@ -190,7 +190,7 @@ def _trial(run: Run, arm: str, number: int, node: str) -> Trial:
         run.created.machine.get("uuid", ""),
         node,
         spent_s=run.elapsed_s,
-        start_s=start.total_s if start is not None and start.before != "loaded" else None,
+        start_s=start.own_s if start is not None and start.before != "loaded" else None,
     )
     if run.request.traffic is None:
         return trial

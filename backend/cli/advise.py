@@ -10,7 +10,7 @@ import msgspec
 from tokendyno.backend.ablation.advise.course import Advice, heading_of_advice
 from tokendyno.backend.ablation.advise.result import LABELS, AdviceDocument, Winner, predicted_document
 from tokendyno.backend.ablation.advise.space import Builder
-from tokendyno.backend.ablation.advise.view import COLUMNS, PREDICTED_COLUMNS, measured_row, predicted_row
+from tokendyno.backend.ablation.advise.view import COLUMNS, PREDICTED_COLUMNS, measured_row, predicted_row, reasons
 from tokendyno.backend.ablation.advise.wishes import TITLES, WISHES, Limits, Question, read_budget
 from tokendyno.backend.ablation.course import POSITIONS
 from tokendyno.backend.ablation.courses import new_id
@@ -123,17 +123,14 @@ def advice_blocks(document: AdviceDocument) -> list[Block]:
         rows = [[("* " if arm.pareto else "  ") + arm.title, *measured_row(arm)[1:]] for arm in document.measured]
     blocks: list[Block] = [head, *map(_winner, document.winners)]
     if rows:
-        optional = ("First token", "Its bound", "Quality")
+        optional = ("First token", "Times its bound", "Quality")
         middle = [Column(name, right=True, optional=name in optional) for name in columns[1:-1]]
         blocks.append([Table([Column(columns[0]), *middle, Column(below=True)], rows[:MOST_SHOWN])])
         if len(rows) > MOST_SHOWN:
             blocks.append([f"and {len(rows) - MOST_SHOWN} more (--json has all)."])
     for title, groups in (("Ruled out without a run", document.pruned), ("Not tried", document.not_tried)):
         if groups:
-            lines = (
-                f"{group.count:>5}  {group.why} ({group.arms[0]}{', ...' * (group.count > 1)})" for group in groups[:8]
-            )
-            blocks.append([Styled(title, "bold"), *lines])
+            blocks.append([Styled(title, "bold"), *(f"  {line}" for line in reasons(groups))])
     return blocks
 
 

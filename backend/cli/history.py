@@ -13,11 +13,11 @@ from tokendyno.backend.cli.files import give
 from tokendyno.backend.cli.options import Add, add_number
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.run_table import run_blocks
-from tokendyno.backend.cli.stored import add_history
+from tokendyno.backend.cli.stored import MIN_ID, add_history, own_run
 from tokendyno.backend.cli.terminal import Block, Column, Line, Table
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.history.history import History
-from tokendyno.backend.history.pins import Pin, SideBySide, read_pins
+from tokendyno.backend.history.pins import FEWEST, MOST, Pin, SideBySide, read_pins
 from tokendyno.backend.history.rows import Row, RunList
 from tokendyno.backend.history.search import MAX_PAGE, read_search
 from tokendyno.backend.hosting.limits import LIMITS
@@ -29,9 +29,6 @@ from tokendyno.backend.units import plural
 from tokendyno.backend.views.document import document_of
 
 ACTIONS = ("list", "show", "pins", "name", "note", "delete", "undelete")
-MIN_ID = 4
-"""Characters of a run's id that are enough to name it, where no other begins so."""
-
 MAX_ROWS = 10_000
 
 
@@ -56,6 +53,8 @@ def history(options: argparse.Namespace) -> int:
             case "show":
                 _show(options, history, runs, _one(history, action, words))
             case "pins":
+                if len(words) < FEWEST:
+                    raise InputError(f"Which arms? Name {FEWEST} to {MOST}: tokendyno history pins RUN.ARM RUN.ARM ...")
                 side_by_side = history.beside([_pin(history, text) for text in words])
                 give(options, pins_blocks(side_by_side), side_by_side)
             case "name" | "note":
@@ -130,24 +129,18 @@ def _pin(history: History, text: str) -> Pin:
     if len(pins) != 1:
         raise InputError(f"{shown(text)!r} is no pin. Write RUN.ARM, such as 5f2a91c0.A, with spaces between two.")
     (pin,) = pins
-    ids = history.listing.named(pin.run, LOCAL_USER) if len(pin.run) >= MIN_ID else []
-    return pin._replace(run=ids[0]) if len(ids) == 1 else pin
+    return pin._replace(run=own_run(history.listing, pin.run) or pin.run)
 
 
 def _resolved(history: History, text: str, deleted: bool = False) -> str:
     """The id, which begins with `text`, of a run of one's own; `deleted`: of one that can be had back."""
     if len(text) < MIN_ID:
         raise InputError(f"{shown(text)!r} is too short for a run's id. Give at least {MIN_ID} characters of it.")
-    ids = history.listing.named(text, LOCAL_USER, deleted)
-    if not ids:
+    run_id = own_run(history.listing, text, deleted)
+    if run_id is None:
         where = "deleted run that can be had back" if deleted else "run"
         raise InputError(f"There is no {where} {shown(text)!r} in the history. See `tokendyno history`.")
-    if text in ids:
-        return text
-    if len(ids) > 1:
-        listed = ", ".join(run_id[:12] for run_id in ids)
-        raise InputError(f"Several runs begin with {shown(text)!r}: {listed}. Give more of the id.")
-    return ids[0]
+    return run_id
 
 
 # --- what is shown --------------------------------------------------------------------------------

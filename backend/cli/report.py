@@ -1,6 +1,7 @@
 """`tokendyno report`: a run that is over as a table, HTML, CSV or JSON; an ablation or a sweep as HTML."""
 
 import argparse
+import contextlib
 from pathlib import Path
 
 from tokendyno.backend.ablation.courses import kept_journal
@@ -76,8 +77,9 @@ def _report_of_journal(options: argparse.Namespace, journal: Path) -> int:
             "Of an ablation, a sweep or advice, report writes --html FILE only. Its figures: the same command "
             "with --journal and --json."
         )
-    bench = open_bench(None, options.models_dir)
-    write_text(options.html, course_report(course_of_journal(bench, journal)), "--html")
+    history = options.history if options.history.is_file() else None  # of advice the run that measured again is there
+    with contextlib.closing(open_bench(history, options.models_dir)) as bench:
+        write_text(options.html, course_report(course_of_journal(bench, journal)), "--html")
     say(f"Wrote {options.html}.")
     return 0
 

@@ -219,7 +219,7 @@ def _batch_blocks(run: Snapshot, everything: bool) -> list[Block]:
     assert traffic is not None
     verdict, card = verdict_of(run), card_of(run)
     return [
-        [*title(run), f"{traffic.label}; {traffic.concurrent} at once"],
+        [*title(run), f"{traffic.label}; at most {traffic.concurrent} in work"],
         _verdict(verdict.sentence or same_sentence(run), *_advice(card), why_sentence(run), verdict.unasked),
         _figures(run, [arm_tiles(run, name) for name in run.arms], differences(run)),
         _figures(run, [detail_rows(run, name) for name in run.arms]) if everything else [],

@@ -143,7 +143,7 @@ def _blocks(rows: list[Row]) -> list[Block]:
         if any(span in start.spans_s for start in starts)
     ]
     step = "token" if created.unit == "token" else "forward pass"
-    lines.append(["To the first token", *(Styled(_seconds(start.total_s), "bold") for start in starts)])
+    lines.append([f"To the first {step}", *(Styled(_seconds(start.total_s), "bold") for start in starts)])
     lines.append([f"Then, per {step}", *(_seconds(summary.latency_mean_s) for summary in summaries)])
     columns = [Column(prose=True), *(Column(row.label, right=True) for row in rows)]
     tokens = created.request.workload.max_new_tokens
@@ -154,7 +154,7 @@ def _blocks(rows: list[Row]) -> list[Block]:
     ]
     notes = [f"{row.label}: {note}." for row in rows if (note := _origins(row.started.start))]
     return [
-        [f"{created.model_label}, from process to first token"],
+        [f"{created.model_label}, from process to first {step}"],
         [Table(columns, lines)],
         [*notes, *filter(None, standings)],
     ]

@@ -9,6 +9,9 @@ from pathlib import Path
 from tokendyno.backend.cli.files import typed_path
 from tokendyno.backend.cli.progress import say
 from tokendyno.backend.errors import InputError, shown
+from tokendyno.backend.history.rows import Listing
+from tokendyno.backend.hosting.limits import LIMITS
+from tokendyno.backend.hosting.visitor import LOCAL_USER
 from tokendyno.backend.paths import default_history
 from tokendyno.backend.recordings.format import ENDING, read_recording
 from tokendyno.backend.recordings.recorded_runs import shipped_id, shipped_names, shipped_records
@@ -18,7 +21,10 @@ from tokendyno.backend.runs.records import Record
 from tokendyno.backend.runs.run import Run, folded
 from tokendyno.backend.runs.store import Store
 
-WHAT = f"the id of a run, the name of a recording that comes with tokendyno, or a {ENDING} file"
+MIN_ID = 4
+"""Characters of a run's id that are enough to name it, where no other begins so."""
+
+WHAT = f"a run's id or its beginning, the name of a recording that comes with tokendyno, or a {ENDING} file"
 HISTORY_HELP = "the history of runs (TOKENDYNO_HISTORY; default: that of the page)"
 
 
@@ -90,4 +96,17 @@ def _stored(run_id: str, history: Path) -> list[Record]:
     except OSError:
         pass  # the store says why
     with contextlib.closing(Store(history)) as store:
-        return store.read(run_id)
+        own = own_run(Listing(store, LIMITS["local"]), run_id)
+        return store.read(own or run_id)
+
+
+def own_run(listing: Listing, text: str, deleted: bool = False) -> str | None:
+    """The id, which begins with `text`, of a run of one's own; None without one. InputError where several begin so.
+    `deleted`: of one that can be had back."""
+    ids = listing.named(text, LOCAL_USER, deleted) if len(text) >= MIN_ID else []
+    if text in ids:
+        return text
+    if len(ids) > 1:
+        listed = ", ".join(run_id[:12] for run_id in ids)
+        raise InputError(f"Several runs begin with {shown(text)!r}: {listed}. Give more of the id.")
+    return next(iter(ids), None)

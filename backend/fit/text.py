@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tokendyno.backend.fit.row import FitRow, Margin
 from tokendyno.backend.fit.table import Fit, table_axes
-from tokendyno.backend.optimizations import axis_title, choice_title
+from tokendyno.backend.optimizations import titles_text
 from tokendyno.backend.predict.parallel import NO_CHOICE, choice_of, group_sizes, plan_of
 from tokendyno.backend.units import bytes_text, seconds_text
 
@@ -32,7 +32,7 @@ def cells(fit: Fit, row: FitRow) -> list[str]:
     """The texts of a row, under `columns`."""
     cache = [] if fit.encoder else [_size(row.kv_bytes)]
     sizes = [_size(size) for size in (row.workspace_bytes, row.runtime_bytes, row.peak_bytes)]
-    also = [choices_named(row.beside) if row.beside else ""] if any(each.beside for each in fit.rows) else []
+    also = [titles_text(row.beside) if row.beside else ""] if any(each.beside for each in fit.rows) else []
     return [
         SIGNS[row.margin],
         *(row.choices[axis.name] for axis in table_axes(fit.facts)),
@@ -87,7 +87,7 @@ def answer(fit: Fit) -> str:
     text = f"{label} {'would fit' if fit.smallest.not_here else 'fits'}"
     if first.gpus > fit.gpus:
         text = f"{label} fits on {_where(fit, fit.gpus)} in none of the arrangements tried. It fits"
-    how = f"with {choices_named(first.changes)}" if first.changes else f"as it is ({first.numbers})"
+    how = f"with {titles_text(first.changes)}" if first.changes else f"as it is ({first.numbers})"
     shared = f" ({first.choices['parallel']})" if "parallel" in first.choices else ""
     needed, room = (bytes_text(size) for size in (first.needed_bytes, first.room_bytes))
     free = " free" if fit.device.here else ""
@@ -117,12 +117,6 @@ def _as_it_is(fit: Fit) -> str:
         return f"{text}."
     how = enough.choices["parallel"]
     return f"{text}, or {enough.gpus} such GPUs ({how}) with {_size(enough.needed_bytes)} of each."
-
-
-def choices_named(choices: Mapping[str, str]) -> str:
-    """Changes by their titles, such as "bitsandbytes nf4 (Quantization)"."""
-    *names, last = (f"{choice_title(axis, choice)} ({axis_title(axis)})" for axis, choice in choices.items())
-    return f"{', '.join(names)} and {last}" if names else last
 
 
 def _where(fit: Fit, gpus: int) -> str:

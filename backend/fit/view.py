@@ -8,10 +8,10 @@ import msgspec
 from tokendyno.backend.fit.row import FitRow, Margin
 from tokendyno.backend.fit.smallest import Arrangement
 from tokendyno.backend.fit.table import Fit, table_axes
-from tokendyno.backend.fit.text import answer, arm_text, cells, choices_named, columns, heading, remarks
+from tokendyno.backend.fit.text import answer, arm_text, cells, columns, heading, remarks
 from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.models import ModelFacts, resolve
-from tokendyno.backend.optimizations import Optimization
+from tokendyno.backend.optimizations import Optimization, titles_text
 from tokendyno.backend.plan import DYNAMIC, UNWINDOWED
 from tokendyno.backend.predict.kv import kv_bytes, kv_polyline
 from tokendyno.backend.units import bytes_text
@@ -93,7 +93,7 @@ def answer_view(fit: Fit) -> AnswerView:
     if first is None:
         return AnswerView(words, tried, fit.device.memory_bytes, curves=curves)
     if first != unchanged:
-        title = choices_named(first.choices) if first.choices else "as it is"  # but not on this machine yet
+        title = titles_text(first.choices) if first.choices else "as it is"  # but not on this machine yet
         curves.insert(0, _curve(title, first))
     return AnswerView(
         words,
@@ -187,7 +187,7 @@ def _row(fit: Fit, row: FitRow) -> RowView:
     chosen = [axis.choice(row.choices[axis.name]).title for axis in axes]
     return RowView(
         choices=dict(row.choices),
-        title="; ".join([row_title(axes, row.choices), *([choices_named(row.beside)] if row.beside else [])]),
+        title="; ".join([row_title(axes, row.choices), *([titles_text(row.beside)] if row.beside else [])]),
         margin=row.margin,
         cells=[WORDS[row.margin], *chosen, *cells(fit, row)[1 + len(axes) :]],
         parts=parts,

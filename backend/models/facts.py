@@ -12,7 +12,7 @@ ModelKind = Literal["decoder", "encoder"]
 MatrixKind = Literal["linear", "conv1d", "expert", "embedding", "head"]
 Use = Literal["always", "routed", "never"]
 
-RANDOM_NOTE = "random weights: the text is noise, words of a list; latency, memory and KV are real"
+RANDOM_NOTE = "Random weights: the text is noise, words of a list; latency, memory and KV are real."
 
 
 @dataclass(frozen=True, slots=True)

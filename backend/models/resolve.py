@@ -159,7 +159,8 @@ def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> 
         path = local_path(name, models_dir, local_paths)
         if path is None or path.is_file():
             raise InputError(
-                f"{_nearest('architecture for random weights', name)} A folder with a config.json also works."
+                f"{_nearest('architecture', name)} Random weights need a model of the catalogue, or a folder with a "
+                "config.json."
             )
         if not (path / "config.json").is_file():
             raise InputError(f"The folder {path} has no config.json. Give one that has, or a catalogue model.")

@@ -77,9 +77,13 @@ def said_of(alias: str) -> str:
     return ""
 
 
+BESIDE = " + "
+"""Between the titles of an arm's choices, which may stand in a sentence with commas and semicolons of its own."""
+
+
 def titles_text(choices: Mapping[str, str]) -> str:
     titles = (f"{axis_title(axis)} {choice_title(axis, choice)}" for axis, choice in choices.items())
-    return "; ".join(titles) or "defaults"
+    return BESIDE.join(titles) or "defaults"
 
 
 def subject_of(facts: "ModelFacts", machine: Machine, choices: Mapping[str, str], batch_size: int = 1) -> Subject:

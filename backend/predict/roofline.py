@@ -152,8 +152,13 @@ def basis(step: Bound, rates: PeakRates) -> str:
 def work(step: Bound, rates: PeakRates) -> str:
     """What a step must do at that rate, e.g. "16.1 GB to read", and what ranks must exchange."""
     tflop = f"{step.flops / 1e12:,.3g} Tflop"
-    least = tflop if step.limited_by == "compute" else f"{step.bytes / 1e9:,.3g} GB to read"
+    least = tflop if step.limited_by == "compute" else f"{_decimal(step.bytes)} to read"
     return f"{least} on each rank, {exchange(step, rates)}" if step.exchanged_bytes else least
+
+
+def _decimal(size: float) -> str:
+    """Bytes in the decimal units of memory bandwidth."""
+    return f"{size / 1e9:,.3g} GB" if size >= 1e9 else f"{size / 1e6:,.3g} MB"
 
 
 def exchange(step: Bound, rates: PeakRates) -> str:

@@ -219,7 +219,7 @@ def read(body: bytes, kind: type[A]) -> A:
     try:
         fields = msgspec.json.decode(body)
     except UNDECODABLE as error:
-        raise Refused(f"The body is no JSON ({shown(error)}).") from None
+        raise Refused(f"The body is not JSON ({shown(error)}).") from None
     if not isinstance(fields, dict):
         raise Refused("The body must be a JSON object.")
     try:

@@ -167,7 +167,7 @@ class Generation:
         if room < (most_new or 1):
             new = f" and {most_new:,} new ones were asked for" if most_new else ""
             raise Refused(
-                f"The prompt has {prompt:,} tokens{new}; this server takes {self._max_length:,} together "
+                f"The prompt has {plural(prompt, 'token')}{new}; this server takes {self._max_length:,} together "
                 "(--max-length). Shorten the prompt, or ask for fewer tokens.",
                 param="prompt" if room < 1 else "max_tokens",
                 code="context_length_exceeded",

@@ -27,7 +27,7 @@ from tokendyno.backend.views.comparison import (
     pair_of,
 )
 from tokendyno.backend.views.quality import agreement, cost_of, cost_text, gate_text, share_text
-from tokendyno.backend.views.tiles import joined, step_word
+from tokendyno.backend.views.tiles import compiling_sentence, joined, step_word
 from tokendyno.backend.views.verdict import compared
 
 Tone = Literal["good", "caution", "bad", "open"]
@@ -142,6 +142,7 @@ def _card(
     """The card of a run of either kind. `gained`: what B gains in speed, in words."""
     head = headline(comparison, pair.names, serves=run.request.traffic is not None)
     tone, recommendation = _recommendation(run, comparison, pair, gate)
+    compiling = compiling_sentence(run) if run.request.traffic is None else ""
     unbounded = "the pairs differ too much to bound it" if comparison.low is not None else ""
     return Card(
         head.lead,
@@ -156,8 +157,8 @@ def _card(
         comparison.decided,
         recommendation,
         tone,
-        _reason(run, gained, pair.memory, _quality_sentence(run, gate)),
-        _confidence(run, comparison),
+        " ".join(filter(None, [_reason(run, gained, pair.memory, _quality_sentence(run, gate)), compiling])),
+        confidence(run, comparison),
         [tile for tile in tiles if tile is not None],
         _next(run, tone, pair.names),
         _cost(run, pair.names, tokens_per_s),
@@ -228,7 +229,7 @@ def _quality_sentence(run: Snapshot, gate: Gate | None) -> str:
             return f"It has {agreement(gate)}."
 
 
-def _confidence(run: Snapshot, comparison: Comparison) -> str:
+def confidence(run: Snapshot, comparison: Comparison) -> str:
     """How many pairs it took, and the weakest fact about them."""
     ratio, low, high = comparison.ratio, comparison.low, comparison.high
     if low is None or high is None:

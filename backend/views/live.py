@@ -13,7 +13,7 @@ import msgspec
 
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.optimizations import titles_text
-from tokendyno.backend.runs.arm_series import ArmSeries
+from tokendyno.backend.runs.arm_series import ArmSeries, Phase
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.quality import Gate, gate_of
 from tokendyno.backend.runs.records import Status, Unit
@@ -304,6 +304,13 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
     )
 
 
+def _phases_shown(arm: ArmSeries, ended: bool) -> list[Phase]:
+    """After the end with the first run, whose tokens are drawn and whose text is raced, in the place of the last."""
+    first = arm.first_phases.get("run")
+    shown = arm.phases if not ended or arm.state != "done" or first is None else {**arm.phases, "run": first}
+    return [*shown.values()]
+
+
 def arm_fields(run: Snapshot, name: str, remarks: Sequence[str] = ()) -> dict[str, Any]:
     """The fields of an `ArmOnPage` that do not depend on the kind of run. `remarks`: beside what the worker noted."""
     arm, planned, chosen = run.arms[name], run.planned(name), run.requested(name).choices
@@ -311,7 +318,7 @@ def arm_fields(run: Snapshot, name: str, remarks: Sequence[str] = ()) -> dict[st
         "name": name,
         "label": titles_text({axis: choice for axis, choice in planned.requested.items() if axis in chosen}),
         "state": arm.state,
-        "phases": [phase_step(phase, arm.expected_s) for phase in arm.phases.values()],
+        "phases": [phase_step(phase, arm.expected_s) for phase in _phases_shown(arm, run.ended)],
         "verdicts": planned.verdicts,
         "notes": [*(arm.started.notes if arm.started else []), *remarks],
         "tiles": arm_tiles(run, name),

@@ -1,5 +1,6 @@
 """The Pareto front of arms or points by what they cost: time, memory, quality."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -53,6 +54,15 @@ def pareto(costs: Sequence[Cost], quality: str) -> Pareto | None:
     return Pareto(quality if with_quality else "", [_point(cost, known, quality, with_quality) for cost in known])
 
 
+def as_shown(value: float | None, step: int = 1000) -> float:
+    """A figure to the three digits that a reader sees: nobody sees what beats another one by less. `step`: from one of
+    its units to the next."""
+    if not value:
+        return 0.0
+    unit = float(step) ** math.floor(math.log(value, step))
+    return float(f"{value / unit:.3g}") * unit
+
+
 def _point(cost: Cost, known: Sequence[Cost], title: str, with_quality: bool) -> ParetoPoint:
     assert cost.latency_s is not None and cost.memory_bytes is not None
     front = not any(_dominates(other, cost, with_quality) for other in known if other.alike == cost.alike)
@@ -65,6 +75,7 @@ def _point(cost: Cost, known: Sequence[Cost], title: str, with_quality: bool) ->
 
 def _dominates(other: Cost, cost: Cost, with_quality: bool) -> bool:
     theirs, own = (
-        (c.latency_s or 0.0, c.memory_bytes or 0.0, (c.quality or 0.0) if with_quality else 0.0) for c in (other, cost)
+        [as_shown(c.latency_s), as_shown(c.memory_bytes, 1024), as_shown(c.quality) if with_quality else 0.0]
+        for c in (other, cost)
     )
     return all(there <= here for there, here in zip(theirs, own, strict=True)) and theirs != own

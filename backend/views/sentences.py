@@ -118,8 +118,9 @@ def stamp(created: Created) -> str:
 
 def whole_note(created: Created) -> str:
     """The note on the model, and where the run came from; "" where there is neither."""
-    note, origin = created.model_note, origin_sentence(created)
-    return f"{note.rstrip('.')}. {origin}" if note and origin else note or origin
+    note = created.model_note
+    sentence = f"{note[0].upper()}{note[1:].rstrip('.')}." if note else ""  # older versions wrote no whole one
+    return " ".join(filter(None, [sentence, origin_sentence(created)]))
 
 
 def device_name(machine: dict[str, str]) -> str:

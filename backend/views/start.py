@@ -121,8 +121,10 @@ def start_of(arm: ArmSeries, alone: bool) -> Start | None:
         begin_s = min(phase.begin_s for phase in arm.first_phases.values())
         whole_s = arm.first_phases["run"].begin_s + first.ttft_s - begin_s
         spans_s["between"] = max(0.0, whole_s - sum(spans_s.values()))
-    shown_s = {span: seconds for span, seconds in spans_s.items() if seconds >= _LEAST_S or span == "prefill"}
-    return Start(shown_s, compiled, loaded.cached, before)
+    spans_s = {
+        span: seconds for span, seconds in spans_s.items() if seconds >= _LEAST_S or (span == "prefill" and seconds)
+    }
+    return Start(spans_s, compiled, loaded.cached, before)
 
 
 # --- in words -------------------------------------------------------------------------------------

@@ -47,6 +47,16 @@ def step_word(unit: Unit) -> str:
     return "token" if unit == "token" else "forward pass"
 
 
+def compiling_sentence(run: Snapshot) -> str:
+    """What of the times per token compiling in the middle of a run took, "" for nothing."""
+    took = [
+        f"{joined(arm.compiling_s)} a {step_word(run.unit)} in arm {arm.name}"
+        for arm in run.arms.values()
+        if arm.compiling_s
+    ]
+    return f"This includes compiling during the runs: {' and '.join(took)}." if took else ""
+
+
 def percentile_tile(key: str, label: str, share: float, value_s: float | None, samples: str) -> Tile:
     """A percentile of seconds, or how many samples it needs. `samples`: what these are."""
     note = "" if value_s is not None else f"needs {MIN_SAMPLES[share]} {samples}"

@@ -27,7 +27,7 @@ from tokendyno.backend.views.comparison import (
 )
 from tokendyno.backend.views.quality import GateText, gate_text, quality_sentence, tolerances
 from tokendyno.backend.views.start import pays_sentence
-from tokendyno.backend.views.tiles import joined, step_word
+from tokendyno.backend.views.tiles import compiling_sentence, joined, step_word
 
 NO_GATE = GateText()
 GATHERS = ("eager", "sdpa", "sdpa-gqa", "sdpa-math", "auto")
@@ -63,7 +63,8 @@ def verdict_of(run: Snapshot, gate: Gate | None = None) -> VerdictText:
         return VerdictText()
     summaries = list(run.summaries.values())
     if pair is None:
-        return VerdictText(_alone(next(iter(run.arms)), summaries[0], run.unit))
+        alone = _alone(next(iter(run.arms)), summaries[0], run.unit)
+        return VerdictText(" ".join(filter(None, [alone, compiling_sentence(run)])))
     comparison, quality = pair.comparison, gate_text(gate)
     if run.equal_arms:
         verdict = _of_equal_arms(comparison, run.texts, run.unit)
@@ -76,6 +77,7 @@ def verdict_of(run: Snapshot, gate: Gate | None = None) -> VerdictText:
         verdict = msgspec.structs.replace(verdict, basis=basis_text)
     return msgspec.structs.replace(
         verdict,
+        sentence=" ".join(filter(None, [verdict.sentence, compiling_sentence(run)])),
         gate=quality.line,
         gate_run=gate.run if gate and gate.run != run.created.id else "",
         unasked=unasked_sentence(run),

@@ -17,7 +17,7 @@ def test_advice_comes_back_by_its_link_with_cards_a_chart_and_reasons(open_page:
     asked = held(user, "gpu", "wish", "memory", "latency", "quality", "budget", "prompt", "new-tokens")
     work = ["1m", "Once upon a time, there was", "3"]
     assert asked == ["this machine", "the least time a token", "", "15ms", "as good", *work]
-    assert user.text("#advise .td-worth-headline").startswith("For the least time a token: KV cache static")
+    assert user.text("#advise .td-worth-headline").startswith("For the least time a token, use KV cache static")
     card = user.page.locator(".td-advise-card")
     assert (
         card.count() == 1
@@ -31,6 +31,9 @@ def test_advice_comes_back_by_its_link_with_cards_a_chart_and_reasons(open_page:
     assert obstacles(user.page) == []
     user.page.set_viewport_size({"width": 390, "height": 844})
     assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
+    figures = user.page.locator("#advise tbody tr").first.locator("td:not(:empty)")
+    ends = [box["x"] + box["width"] for one in figures.all() if (box := one.bounding_box()) is not None]
+    assert len(ends) >= 3 and max(ends) <= 390, "each figure is in sight on a phone"
     user.page.goto(f"{user.address}/?worth=stored-advice")  # as a list of runs leads to it
     user.page.wait_for_selector("#advise .td-advise-card", state="visible")
 

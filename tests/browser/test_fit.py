@@ -62,6 +62,12 @@ def test_chart_and_table_are_what_is_computed(open_page: Open) -> None:
     assert [row[-1].startswith("Run this") for row in rows] == [not row.not_here for row in main]
     cannot = [(row[-1], shown.not_here) for row, shown in zip(rows, main, strict=True) if shown.not_here]
     assert cannot and all(why in text for text, why in cannot)
+    for width in (1440, 1200):
+        page.set_viewport_size({"width": width, "height": 900})
+        hidden = "(one => one.scrollWidth - one.clientWidth)(document.querySelector('.td-fit-rows'))"
+        assert page.evaluate(hidden) == 0, f"why a row cannot run here is in sight at {width}"
+    page.set_viewport_size({"width": 1440, "height": 900})
+    user.still()
     bars = page.evaluate(BARS)
     pixel = bars[0][0] / main[0].parts[0]
     for widths, row in zip(bars, main, strict=True):

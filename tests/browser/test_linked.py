@@ -56,8 +56,11 @@ def test_charts_point_zoom_and_count_together_and_hide_no_data(open_page: Open) 
     user.page.click(".td-distribution")
     assert "Half of the tokens of arm A took 10 to 10 ms." in dialog.inner_text()
     row = dialog.locator("tr").all_inner_texts()[1]
-    assert " ".join(row.split()) == "Arm A 63 10 10 10 10 needs 64 needs 662 10"
+    assert " ".join(row.split()) == "Arm A 63 10 10 10 10 needs 64 tokens needs 662 tokens 10"
     assert dialog.locator(".td-spread-plot[aria-hidden=true] .main-svg").count() > 0
+    layout, names = "document.querySelector('.td-spread-plot')._fullLayout", ("xaxis", "yaxis", "xaxis2", "yaxis2")
+    colours = {user.page.evaluate(f"{layout}.{name}.gridcolor") for name in names}
+    assert len(colours) == 1, "both charts have the grid of the theme"
 
 
 def test_the_parts_of_a_step_are_a_bar_and_a_table_and_an_arm_without_a_trace_says_why(open_page: Open) -> None:

@@ -20,7 +20,7 @@ def to_worth(user: Driver) -> None:
 def test_an_ablation_comes_back_by_its_link_with_its_arms(open_page: Open) -> None:
     user = open_page("?worth=stored-worth", 1440, 900)
     user.page.wait_for_selector(".td-worth-group")
-    arms = "A: Dtype bfloat16. B: KV cache static; Dtype float32."
+    arms = "A: Dtype bfloat16. B: KV cache static + Dtype float32."
     user.wait(f"document.querySelector('#worth-arms').textContent.includes({arms!r})")
     assert user.page.title() == "Worth - tokendyno" and user.page.get_by_role("tab", name="Worth").count() == 0
     assert user.text("#worth .td-worth-headline").startswith("Together: 1.9")

@@ -10,7 +10,7 @@ import msgspec
 
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.courses import Courses
-from tokendyno.backend.ablation.kinds import Sweep
+from tokendyno.backend.ablation.kinds import AdviceCourse, Sweep
 from tokendyno.backend.arms.bundles import grant
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config
@@ -346,11 +346,14 @@ class ComparePage(RunPage):
         return updates | ({self.work.model: model} if model else {})
 
     def opened_course(self, course_id: str) -> Updates:
-        """An ablation with the arms between which it goes, or a sweep with its arm in both."""
+        """An ablation with the arms between which it goes, or a sweep with its arm in both; of advice, which has a page
+        of its own and is about no two arms, the model."""
         course = self.courses.get(course_id)
         if course is None:
             return {self.live: "", self.message: f"There is no ablation or sweep {course_id[:64]!r} here."}
         heading, sweeps = course.heading, isinstance(course, Sweep)
+        if isinstance(course, AdviceCourse):
+            return {self.live: "", self.work.model: heading.model}
         updates = self.work.values(Request(heading.model, [], heading.workload))
         whole = heading.base if sweeps else {**heading.base, **dict(heading.changes)}
         for arm, choices in zip(self.arms, (heading.base, whole), strict=True):
@@ -374,7 +377,7 @@ class ComparePage(RunPage):
             run = self.find_run(newest)
             if run is None or run.request.traffic is not None:
                 return {self.live: ""}
-            if trial := run.request.trial:  # advice has a page of its own
+            if trial := run.request.trial:
                 return self.opened_course(trial) if self.courses.get(trial) is not None else {self.live: ""}
         return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run)}
 

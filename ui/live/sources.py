@@ -89,7 +89,7 @@ TEMPLATE = f"""{VERDICT}  <p class="td-head">
 </div>
 <p class="td-annotations" role="group" aria-label="Annotations on the latency chart"></p>
 <section class="td-parts" aria-label="Where the time of a step goes" hidden></section>
-<section class="td-parts td-start" aria-label="From process to first token" hidden></section>
+<section class="td-parts td-start" aria-label="Where the time of the start goes" hidden></section>
 <section class="td-parts td-crossing" aria-label="When waiting pays" hidden></section>
 <dialog class="td-spread" aria-labelledby="td-spread-title">
   <header><h2 id="td-spread-title">Distribution of latencies</h2>

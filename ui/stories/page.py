@@ -205,7 +205,7 @@ def _played(bench: Bench, guided: Story, recording: str, shows: str) -> ShownRec
     if run is None:
         raise InputError(f"The recording {recording!r} of the story {guided.name!r} is missing. Reinstall tokendyno.")
     note = whole_note(run.created)
-    return ShownRecording(recording, f"{run.created.model_label}. {note[:1].upper()}{note[1:]}", shows)
+    return ShownRecording(recording, f"{run.created.model_label}. {note}", shows)
 
 
 # --- "Run it here": with the recorded model where a GPU can run it, else with the embedded one ---

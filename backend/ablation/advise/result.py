@@ -25,8 +25,9 @@ from tokendyno.backend.quality.recipes import recipes
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.statistics import Estimate, estimate
 from tokendyno.backend.units import bytes_text, interval_text, plural, seconds_text, three
+from tokendyno.backend.views.card import confidence
 from tokendyno.backend.views.ledger import ledger_rows
-from tokendyno.backend.views.pareto import Cost, pareto
+from tokendyno.backend.views.pareto import Cost, as_shown, pareto
 
 Label = Literal["wish", "same format", "transformers", "memory"]
 LABELS: dict[Label, str] = {
@@ -111,7 +112,7 @@ class Winner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         arm = self.arm
         figures = [(arm.time, "a token"), (arm.size, "at the peak")]
         if arm.start_s is not None:
-            figures.append((" ".join(seconds_text(arm.start_s)), "from its process to its first token"))
+            figures.append((" ".join(seconds_text(arm.start_s)), "from its imports to its first token"))
         if self.ratio is not None:
             bounds = _interval(self.low, self.high)
             figures.append((f"{three(self.ratio)}\u00d7", f"as fast as it comes{bounds}"))
@@ -211,7 +212,7 @@ class _Answer:
 
     arms       those that were measured, by name
     no_better  where time is wished for and the last measurement does not show the leading arm to be faster than the
-               model as it comes: how fast it was; else ""
+               model as it comes: how fast it was, and what may have disturbed that; else ""
     """
 
     def __init__(self, steps: Steps, question: Question, runs: RunLog, texts: str, paths: bool) -> None:
@@ -224,11 +225,13 @@ class _Answer:
         chart = pareto(costs, "")
         front = {point.label for point in chart.points if point.front} if chart is not None else {*self.now.able}
         self.arms = {name: msgspec.structs.replace(arm, pareto=name in front) for name, arm in arms.items()}
-        self.no_better, timed = "", question.wish in ("latency", "throughput")
-        comparison = self._run.snapshot().comparison if self._run is not None and timed else None
-        if self._last is not None and comparison is not None and comparison.outcome != "b_faster":
-            title, interval = self.space.arms[self._last.arm].title, _interval(comparison.low, comparison.high)
-            self.no_better = f"{title} was {three(comparison.ratio)}\u00d7 as fast{interval}"
+        self.no_better = ""
+        if self._last is not None and self._run is not None and question.wish in ("latency", "throughput"):
+            snapshot = self._run.snapshot()
+            if (comparison := snapshot.comparison) is not None and comparison.outcome != "b_faster":
+                title, interval = self.space.arms[self._last.arm].title, _interval(comparison.low, comparison.high)
+                again = f"measured again beside it, {title} was {three(comparison.ratio)}\u00d7 as fast{interval}"
+                self.no_better = f"{again}. {confidence(snapshot, comparison)}"
 
     def _measured(self, arm: Candidate) -> MeasuredArm:
         trials = self.steps.trials(arm.name)
@@ -266,25 +269,33 @@ class _Answer:
         kinds: dict[Label, list[str]] = {
             "same format": [name for name in able if not self.space.arms[name].recipe],
             "transformers": [name for name in able if _by_transformers(self._checked(name))],
-            "memory": sorted(able, key=lambda name: self.arms[name].peak_memory_bytes)[:1],
+            "memory": sorted(able, key=self._size)[:1],
         }
         for label, names in kinds.items():
             if names and best["wish"] not in names and names[0] not in best.values():
                 best[label] = names[0]
         return [self._winner(label, name) for label, name in best.items()]
 
+    def _size(self, name: str) -> tuple[float, float]:
+        """Peak memory, and the time of those that show the same."""
+        arm = self.arms[name]
+        return as_shown(arm.peak_memory_bytes, 1024), arm.latency_mean_s or math.inf
+
     def _checked(self, name: str) -> Checked:
         return self.steps.builder.checked(self.space.arms[name].choices)
 
     def _winner(self, label: Label, name: str) -> Winner:
         measured, checked, facts = self.arms[name], self._checked(name), self.steps.builder.facts
-        run = self._run if self._last is not None and self._last.arm == name else None
+        base = self.space.base.name
+        column = {base: "A", self._last.arm: "B"}.get(name) if self._last is not None else None
+        run = self._run if column is not None else None
         ratio: Estimate | None = None
         certificate: list[str] = []
-        if run is not None:
+        if run is not None and self._last is not None and column is not None:
             snapshot = run.snapshot()
-            comparison, summary = snapshot.comparison, snapshot.summaries["B"]
-            ratio = Estimate(comparison.ratio, comparison.low, comparison.high) if comparison else None
+            comparison, summary = snapshot.comparison, snapshot.summaries[column]
+            if comparison is not None and name != base:
+                ratio = Estimate(comparison.ratio, comparison.low, comparison.high)
             low, high = summary.latency_interval_s or (None, None)
             measured = msgspec.structs.replace(
                 measured,
@@ -294,13 +305,14 @@ class _Answer:
                 ttft_s=summary.ttft_s,
                 peak_memory_bytes=summary.peak_memory_bytes or measured.peak_memory_bytes,
             )
-            certificate.append(_proof(snapshot.ledgers["B"], {*measured.choices, TOKENS}))
-            again = "Measured again in fresh workers beside the model as it comes"
+            certificate.append(_proof(snapshot.ledgers[column], {*measured.choices, TOKENS}))
+            other = "the model as it comes" if name != base else self.space.arms[self._last.arm].title
+            again = f"Measured again in fresh workers beside {other}"
             certificate.append(
                 f"{again}, in {plural(comparison.pairs if comparison else 0, 'pair')} of runs{_bounds(ratio)}."
             )
-        elif name != self.space.base.name:
-            ratio = self.steps.ratio(self.space.base.name, name)
+        elif name != base:
+            ratio = self.steps.ratio(base, name)
             trials = f"{plural(measured.trials, 'trial')} while advice was sought"
             certificate.append(f"In effect as planned in {trials}{_bounds(ratio)}.")
         here = hardware.versions()
@@ -371,17 +383,18 @@ def _headline(document: AdviceDocument, no_better: str) -> str:
         return _nothing_meets(document)
     best = document.winners[0]
     arm = best.arm
-    parts = [arm.title if arm.choices else "leave it as it comes", f"{arm.time} a token", arm.size]
+    use = f"use {arm.title}" if arm.choices else "leave it as it comes"
+    parts = [f"{arm.time} a token", arm.size]
     if document.wish == "quick-start" and arm.start_s is not None:
-        parts.insert(1, f"first token {' '.join(seconds_text(arm.start_s))} after its process began")
+        parts.insert(0, f"first token {' '.join(seconds_text(arm.start_s))} after its imports")
     if best.ratio is not None:
         parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes in pairs of runs{_interval(best.low, best.high)}")
     sure = ""
     if document.rivals and not document.decided:
-        sure = f" As fast, as far as was measured: {' or '.join(document.rivals[:2])}."
+        sure = f" As good, as far as was measured: {' or '.join(document.rivals[:2])}."
     if no_better:
-        sure = f" Nothing is measurably better: {no_better}."
-    return f"For {TITLES[document.wish]}: {', '.join(parts)}.{sure}"
+        sure = f" Nothing is measurably better: {no_better}"
+    return f"For {TITLES[document.wish]}, {use}: {', '.join(parts)}.{sure}"
 
 
 def _nothing_meets(document: AdviceDocument) -> str:

@@ -53,7 +53,7 @@ class AdviceView(msgspec.Struct, frozen=True):
     left: list[Reasons]
 
 
-COLUMNS = ["Measured", "Time a token", "First token", "Peak memory", "Its bound", "Quality", ""]
+COLUMNS = ["Measured", "Time a token", "First token", "Peak memory", "Times its bound", "Quality", ""]
 MOST_REASONS = 8
 
 
@@ -71,7 +71,10 @@ def advice_view(course: AdviceCourse) -> AdviceView:
         [_card(winner) for winner in document.winners],
         chart,
         [COLUMNS, *(measured_row(arm) for arm in document.measured)] if document.measured else [],
-        [Reasons("Ruled out without a run", _lines(document.pruned)), Reasons("Not tried", _lines(document.not_tried))],
+        [
+            Reasons("Ruled out without a run", reasons(document.pruned)),
+            Reasons("Not tried", reasons(document.not_tried)),
+        ],
     )
 
 
@@ -92,7 +95,7 @@ def predicted_view(view_id: str, document: AdviceDocument) -> AdviceView:
     )
     rows = [predicted_row(arm) for arm in document.predicted]
     table = [PREDICTED_COLUMNS, *rows] if rows else []
-    return AdviceView(course, document.headline, "", [], None, table, [Reasons("Ruled out", _lines(document.pruned))])
+    return AdviceView(course, document.headline, "", [], None, table, [Reasons("Ruled out", reasons(document.pruned))])
 
 
 def predicted_row(arm: PredictedArm) -> list[str]:
@@ -118,7 +121,8 @@ def _card(winner: Winner) -> AdviceCard:
     )
 
 
-def _lines(groups: list[Pruned]) -> list[str]:
+def reasons(groups: list[Pruned]) -> list[str]:
+    """Why arms were not measured, those of most arms first, so that the counts add up to all of them."""
     shown = [f"{group.count:,}: {group.why} For example {group.arms[0]}." for group in groups[:MOST_REASONS]]
     rest = sum(group.count for group in groups[MOST_REASONS:])
     return [*shown, *([f"{rest:,} for other reasons."] if rest else [])]

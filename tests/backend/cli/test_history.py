@@ -58,9 +58,10 @@ def test_a_home_folder_that_the_shell_left_is_found(file: Path, monkeypatch: pyt
     monkeypatch.setenv("HOME", str(file.parent))
     monkeypatch.chdir(file.parent)
     history = "--history=~/h.sqlite"
-    assert main(["export", "--run", "aaaa1111", history, "--output=~/run.dyno"]) == 0
-    assert main(["replay", "aaaa1111", history]) == 0
-    assert main(["report", "aaaa1111", history, "--csv=~/run.csv"]) == 0
+    assert main(["export", "--run", "aaaa1", history, "--output=~/run.dyno"]) == 0, "a run is named as the list has it"
+    assert main(["replay", "aaaa1", history]) == 0
+    assert main(["report", "aaaa1", history, "--csv=~/run.csv"]) == 0
+    assert main(["replay", "aaaa", history]) == 2, "two begin so"
     assert main(["import", "run.dyno", "--history=~/other.sqlite"]) == 0
     names = {path.name for path in file.parent.iterdir()}
     assert {"run.dyno", "run.csv", "other.sqlite"} <= names and "~" not in names
@@ -134,7 +135,7 @@ def test_a_run_is_named_shown_deleted_and_had_back(file: Path, capsys: pytest.Ca
         (["name", "a", "b"], "too short"),
         (["delete", "aaaa1", "zzzz"], "There is no run 'zzzz'"),
         (["undelete", "aaaa1"], "no deleted run"),
-        (["pins", "aaaa1.A"], "Pin 2 to 5"),
+        (["pins", "aaaa1.A"], "Which arms? Name 2 to 5"),
         (["pins", "aaaa1", "aaaa2"], "no pin"),
         (["list", "x"], "takes no name"),
         (["--limit", "0"], "--limit: must be a whole number from 1 to 10,000, not '0'"),

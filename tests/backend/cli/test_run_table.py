@@ -20,7 +20,7 @@ def test_the_table_has_both_arms_the_ledger_and_one_text_when_they_agree() -> No
     shown = text_of(run_blocks(run))
     assert shown.splitlines()[0] == "Pocket, 5M on a CPU"
     for part in (
-        "a note",
+        "A note.",
         "Time to first token",
         "100 ms",
         "sdpa -> eager",

@@ -106,7 +106,7 @@ def test_the_answer_in_words() -> None:
         "Llama 3 8B fits on one H100-SXM as it is (bfloat16): 17.8 of 79.6 GiB at 8,192 tokens."
     )
     assert said("gpt-oss-20b", "RTX-4090").startswith(
-        "gpt-oss 20B fits on one RTX-4090 with chunks of 2,048 (Prefill): 20.3 of 24.0 GiB at 8,192 tokens, up to 14,"
+        "gpt-oss 20B fits on one RTX-4090 with Prefill chunks of 2,048: 20.3 of 24.0 GiB at 8,192 tokens, up to 14,"
     )
     tight = said("Llama-3-70B", "H100-SXM")
     assert "74.0 of 79.6 GiB at 8,192 tokens, which is tight" in tight
@@ -119,7 +119,7 @@ def test_the_answer_in_words() -> None:
     assert f"the first that fits of {found.smallest.tried} arrangements" in remarks(found)[0]
     shown = answer_view(found)
     assert (shown.words, shown.arm, shown.gpus) == (answer(found), "prefill=chunks-2048", 1)
-    assert [curve.title for curve in shown.curves] == ["chunks of 2,048 (Prefill)", "as it is"]
+    assert [curve.title for curve in shown.curves] == ["Prefill chunks of 2,048", "as it is"]
 
 
 def test_what_lacks_a_package_here_would_fit() -> None:
@@ -143,7 +143,7 @@ def test_packed_weights_that_would_be_dequantized_here_would_fit_elsewhere() -> 
     gpus = (replace(H200.gpus[0], free_bytes=24 * GIB),)
     packages = tuple(package for package in H200.packages if package[0] != "triton")
     words = said("gpt-oss-20b", machine=replace(H200, gpus=gpus, packages=packages))
-    assert " would fit on this machine with chunks " in words and "The MXFP4 kernels need triton" in words
+    assert " would fit on this machine with Prefill chunks " in words and "The MXFP4 kernels need triton" in words
 
 
 def test_this_machine_is_given_no_more_gpus_than_it_has() -> None:

@@ -112,7 +112,7 @@ def test_the_answer_is_one_of_the_rows_with_its_figures(model: str, gpu: str, ar
     (same,) = [r for r in found.main if {a: c for a, c in r.choices.items() if c != defaults[a]} == arm]
     assert same.fits and (same.peak_bytes, same.max_context) == (answer.needed_bytes, answer.max_context)
     shown = text_of(fit_blocks(found), 300)
-    assert ("chunks of 2,048 (Prefill)" in shown.split("Fits ")[1]) == ("prefill" in arm)
+    assert ("Prefill chunks of 2,048" in shown.split("Fits ")[1]) == ("prefill" in arm)
     assert (found.best is None) == ("parallel" in arm), "of the GPUs that were asked for"
 
 

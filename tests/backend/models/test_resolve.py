@@ -112,6 +112,8 @@ def test_plain_names_are_looked_up_in_the_models_folder(folder: Path) -> None:
     assert resolve("random:tiny", folder.parent, local_paths=False).random
     with pytest.raises(InputError, match="There is no model"):
         resolve("tiny")
+    with pytest.raises(InputError, match="There is no architecture 'tiny'"):
+        resolve("random:tiny")
     with pytest.raises(InputError, match="There is no model"):
         resolve("tiny2", folder.parent)
 

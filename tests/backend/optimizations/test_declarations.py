@@ -52,7 +52,7 @@ def test_what_an_axis_says_of_itself_is_what_the_page_and_the_ledger_go_by() -> 
 
 
 def test_choices_are_told_by_the_titles_of_the_page_and_by_their_names_once_they_are_gone() -> None:
-    assert titles_text({"cache": "static", "dtype": "float16"}) == "KV cache static; Dtype float16"
+    assert titles_text({"cache": "static", "dtype": "float16"}) == "KV cache static + Dtype float16"
     assert titles_text({}) == "defaults"
     assert (choice_title("loop", "own"), choice_title("loop", "gone")) == ("custom", "gone")
     assert (axis_title("loop"), axis_title("gone")) == ("Decode loop", "gone")

@@ -101,6 +101,8 @@ def test_what_a_step_must_do_is_said_in_the_unit_that_limits_it() -> None:
     facts = resolve("Llama-3-8B")
     few, many = (bound(facts, Setup(), 128, batch, FAST) for batch in (1, 1_024))
     assert work(few, FAST) == f"{few.bytes / 1e9:,.3g} GB to read"
+    tiny = bound(resolve("pocket"), Setup(), 128, 1, FAST)
+    assert work(tiny, FAST) == f"{tiny.bytes / 1e6:,.3g} MB to read"
     assert work(many, FAST) == f"{many.flops / 1e12:,.3g} Tflop"
 
 

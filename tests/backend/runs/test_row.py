@@ -73,9 +73,9 @@ def test_an_arm_is_named_by_its_choices_or_as_the_defaults() -> None:
 @pytest.mark.parametrize(
     ("text", "titles"),
     [
-        ("cache=unwindowed, loop=own", "KV cache full (no sliding window); Decode loop custom"),
+        ("cache=unwindowed, loop=own", "KV cache full (no sliding window) + Decode loop custom"),
         ("defaults", "defaults"),
-        ("gone=x, cache=gone", "gone x; KV cache gone"),
+        ("gone=x, cache=gone", "gone x + KV cache gone"),
         ("<b>", "<b>"),
     ],
 )

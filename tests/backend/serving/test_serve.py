@@ -154,10 +154,10 @@ COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
 USER = [{"role": "user", "content": "Hi"}]
 IMAGE = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}]
 BAD: list[tuple[str, Any, int, str, str | None]] = [
-    (COMPLETIONS, b"{", 400, "no JSON", None),
-    (COMPLETIONS, b'{"prompt": "\\ud800"}', 400, "no JSON", None),
-    (COMPLETIONS, b"\xff", 400, "no JSON", None),
-    (COMPLETIONS, b"[" * 100_000, 400, "no JSON", None),
+    (COMPLETIONS, b"{", 400, "not JSON", None),
+    (COMPLETIONS, b'{"prompt": "\\ud800"}', 400, "not JSON", None),
+    (COMPLETIONS, b"\xff", 400, "not JSON", None),
+    (COMPLETIONS, b"[" * 100_000, 400, "not JSON", None),
     (COMPLETIONS, [], 400, "JSON object", None),
     (COMPLETIONS, {}, 400, "`prompt`", None),
     (COMPLETIONS, {"prompt": ""}, 400, "no tokens", None),

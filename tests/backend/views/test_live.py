@@ -217,6 +217,16 @@ def test_interference_in_any_repeat_is_reported_and_only_annotations_of_the_firs
     assert len(a.annotations) == 1 and a.interference == [sentence, lock] and b.interference == []
 
 
+def test_after_the_end_the_run_that_is_told_is_the_one_that_is_drawn() -> None:
+    run = Run(first_record("A", repeats=2))
+    for number, took_s in enumerate((2.0, 5.0)):
+        for event in (Progress("run", "begin", 0.0), tokens(0, 3), Progress("run", "end", took_s), finished("abc")):
+            run.append(ArmEvent("A", number, 1.0 + number, event))
+    assert [phase.seconds for phase in head(run).arms[0].phases] == [5.0]
+    run.append(Ended(9.0, "done"))
+    assert [phase.seconds for phase in head(run).arms[0].phases] == [2.0]
+
+
 def predicted(**more: Any) -> Run:
     run = Run(first_record("A"))
     run.append(

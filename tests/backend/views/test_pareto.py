@@ -13,6 +13,8 @@ def test_what_another_one_beats_in_something_and_nothing_beats_it_in_is_not_on_t
     fast, small, worse, same = Cost("fast", 1.0, 9), Cost("small", 5.0, 1), Cost("worse", 5.0, 2), Cost("same", 1.0, 9)
     assert front(fast, small, worse) == ["fast", "small"]
     assert front(fast, same, worse) == ["fast", "same", "worse"], "equal ones do not beat each other"
+    slow = Cost("slow", 2.0, (380 << 20) - 4096)
+    assert front(Cost("fast", 1.0, 380 << 20), slow) == ["fast"], "nobody sees 4 KiB of 380 MiB"
 
 
 def test_quality_counts_only_where_it_is_known_of_all() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from tests.support.runs import created, ended
+from tests.support.runs import created, encoder, ended, passes
 from tokendyno.backend.messages import (
     Compiled,
     CompiledGraph,
@@ -96,6 +96,14 @@ def test_spans_add_up_to_the_seconds_from_process_to_first_token() -> None:
         }
     )
     assert start.total_s == pytest.approx(sum(SECONDS.values()) + TTFT_S)
+
+
+def test_the_start_of_forward_passes_has_no_first_token() -> None:
+    run = Run(encoder())
+    for record in [*arm_of("A")[:11], *passes("A", 20), ended()]:
+        run.append(record)
+    start = start_of(run.snapshot().arms["A"], alone=False)
+    assert start is not None and {"read", "warmup"} <= {*start.spans_s} and "prefill" not in start.spans_s
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from tokendyno.backend.counts import StepTime
 from tokendyno.backend.messages import Annotation, Finished
 from tokendyno.backend.runs.records import ArmEvent, Predicted, Record, StepReads
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.card import card_of
 from tokendyno.backend.views.document import document
 from tokendyno.backend.views.step_time import StepText, step_text, step_tiles
 from tokendyno.backend.views.tiles import arm_tiles
+from tokendyno.backend.views.verdict import verdict_of
 
 STEP = StepTime(
     3,
@@ -106,6 +108,19 @@ def test_what_was_compiled_during_the_run_is_a_part_of_its_own_and_said_beside_t
     assert next(part.reads for part in step.parts if part.key == "compiling") == "2 graphs in the run, 114 ms"
     latency = next(tile for tile in arm_tiles(now, "A") if tile.key == "latency")
     assert latency.note == "6.00 ms of it compiling"
+    said = "This includes compiling during the runs: 6.00 ms a token in arm A."
+    assert verdict_of(now).sentence.endswith(f"at its peak. {said}")
+
+
+def test_a_verdict_and_its_card_say_that_compiling_is_part_of_the_times() -> None:
+    run = Run(created())
+    for record in (*arm_records("A", 20), *arm_records("B", 20)):
+        run.append(record)
+    run.append(ArmEvent("B", 0, 1.0, Annotation("recompile", 4, 0.0, 0.095, "compiled again")))
+    run.append(ended())
+    card, said = card_of(run.snapshot()), "This includes compiling during the runs: 5.00 ms a token in arm B."
+    assert verdict_of(run.snapshot()).sentence.endswith(f" {said}")
+    assert card is not None and card.reason.endswith(said)
 
 
 def test_kernels_are_named_without_their_cpp_types() -> None:

@@ -10,6 +10,7 @@ import gradio as gr
 import msgspec
 import pytest
 
+from tests.support.ablations import stored_advice
 from tests.support.machines import CPU, H200, facts
 from tests.support.runs import arm_records, created, ended
 from tokendyno.backend import hardware
@@ -39,6 +40,7 @@ def attach(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., d
     for record in (first, *arm_records("A", 5), *arm_records("B", 5), ended()):
         store.add("measured", record)
     store.close()
+    stored_advice(history.parent)
     bench = open_bench(history, None, LIMITS["local"], "subprocess")
     page = build(bench)
     handlers = [event(page, "ComparePage.attach", "live"), event(page, "BatchingPage.attach", "batch-live")]
@@ -93,6 +95,11 @@ def test_run_means_the_same_whatever_the_run_that_is_shown_made(
 ) -> None:
     shown = attach(**query)
     assert "seconds" not in shown and (shown["batch-size"], shown["prompt"]) == (4, "Asked elsewhere")
+
+
+def test_advice_leaves_the_first_arms_and_their_prompt_on_compare(attach: Callable[..., dict[str, Any]]) -> None:
+    updates = attach(worth="stored-advice")
+    assert updates["model"] == "pocket" and not {"prompt", "preset-a", "axis-a-cache", "axis-b-cache"} & {*updates}
 
 
 @pytest.mark.parametrize("query", [{"model": "gpt2"}, {"model": "gpt2", "view": "compare"}])

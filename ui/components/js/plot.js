@@ -40,15 +40,16 @@ export function plotIn(parent, title) {
 
 // Draws into a node, as wide as it is at any time. A change of the theme is for the caller to draw again.
 /** @param {HTMLElement} node @param {() => object[]} traces @param {{ [key: string]: any }} layout @param {object} [options] */
-export async function drawPlot(node, traces, { xaxis, yaxis, ...rest }, options) {
+export async function drawPlot(node, traces, layout, options) {
   await new Promise(resolve => setTimeout(resolve));  // what stands beside it is there, so its width is known
   await plotly();
   if (!node.isConnected) return;
   const grid = css('--border-color-primary');
   const axis = { gridcolor: grid, linecolor: grid, zeroline: false, fixedrange: true, automargin: true, title: { font: { size: 11 } } };
+  const axes = Object.entries({ xaxis: {}, yaxis: {}, ...layout }).filter(([name]) => /^[xy]axis/.test(name));
   Plotly.react(node, traces(), {
     ...look(11, '--body-text-color-subdued'), height: HEIGHT_PX, margin: { t: 8, b: 38, l: 52, r: 12 }, showlegend: false, dragmode: false,
-    hoverlabel: { font: { size: 12 } }, xaxis: { ...axis, ...xaxis }, yaxis: { ...axis, ...yaxis }, ...rest,
+    hoverlabel: { font: { size: 12 } }, ...layout, ...Object.fromEntries(axes.map(([name, own]) => [name, { ...axis, ...own }])),
   }, { displayModeBar: false, showTips: false, showSendToCloud: false, ...options });
   if (node.dataset.follows) return;
   node.dataset.follows = 'width';

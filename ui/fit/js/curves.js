@@ -56,7 +56,7 @@ export function drawCurve(view) {
   if (!curves.length) return;
   const plot = plotIn(box, 'Memory over the context'), [first] = curves, last = first.contexts.at(-1);
   const right = Math.min(last, 2.5 * Math.max(view.context, first.most));  // what cannot fit would flatten the rest
-  const highest = Math.max(...first.bytes.filter((bytes, at) => first.contexts[at] <= right));
+  const highest = Math.max(...curves.flatMap((curve) => curve.bytes.filter((bytes, at) => curve.contexts[at] <= right)));
   const top = 1.15 * Math.max(room_bytes, first.bytes[0], Math.min(2 * room_bytes, highest)) / gib;
   drawPlot(plot, () => [
     ...curves.map((curve, at) => ({

@@ -91,7 +91,7 @@ export function makeDistribution(button, dialog, fewest, read) {
   function rows(head, lists, step) {
     return [tableHead(['ms', step[0].toUpperCase() + step.slice(1), 'Mean', ...QUANTILES.map(([name]) => name)]), tableBody(head.arms.map(({ name }, a) => {
       const list = lists[a], mean = list.reduce((sum, value) => sum + value, 0) / list.length;
-      const values = QUANTILES.map(([, share]) => list.length < (fewest[share] || 1) ? 'needs ' + fewest[share] : figure(1e3 * quantileOf(list, share)));
+      const values = QUANTILES.map(([, share]) => list.length < (fewest[share] || 1) ? 'needs ' + fewest[share] + ' ' + step : figure(1e3 * quantileOf(list, share)));
       return tableRow('Arm ' + name, [count(list.length), ...(list.length ? [figure(1e3 * mean), ...values] : [])], 'arm-' + name.toLowerCase());
     }))];
   }

@@ -32,7 +32,7 @@ const stepTime = makeParts(find('.td-parts'), {
   whole: 'Measured', numbers: 'Parts of a step as numbers', lacking: 'Not traced: ',
 });
 const start = makeParts(find('.td-start'), {
-  of: arm => arm.start, title: 'From process to first token', whole: 'Together', numbers: 'Parts of a start as numbers',
+  of: arm => arm.start, title: 'Where the time of the start goes', whole: 'Together', numbers: 'Parts of a start as numbers',
 });
 const annotations = makeAnnotations(find('.td-annotations'));
 const crossing = makeCrossing(find('.td-crossing'));

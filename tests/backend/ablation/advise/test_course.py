@@ -7,12 +7,14 @@ import msgspec
 import pytest
 
 from tests.support.ablations import stored_advice
+from tests.support.kept_runs import history_of, made, run_on
 from tests.support.scripted_executor import ScriptedExecutor
+from tests.ui.report.test_page import held
 from tokendyno.backend.ablation.advise import space
 from tokendyno.backend.ablation.advise.result import UNCONFIRMED
 from tokendyno.backend.ablation.advise.view import advice_view
 from tokendyno.backend.ablation.courses import Courses
-from tokendyno.backend.ablation.journal import Heading, Journal, Trial
+from tokendyno.backend.ablation.journal import Confirmed, Heading, Journal, Trial, heading_of
 from tokendyno.backend.ablation.kinds import AdviceCourse, course_of_journal
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, main
 from tokendyno.backend.engine.executor import ExecutorKind
@@ -37,7 +39,7 @@ def test_stored_advice_names_the_winner_and_what_stands_against_the_others(tmp_p
     report = course_report(course)
     short = course.advice.document(45).winners[0].certificate  # of which 41 s are spent
     bench.close()
-    assert document.headline.startswith("For the least time a token: KV cache static; Decode loop custom, 10.")
+    assert document.headline.startswith("For the least time a token, use KV cache static + Decode loop custom: 10.")
     (best,) = document.winners
     assert best.ratio == pytest.approx(2.0, rel=0.01) and best.low is not None and best.low > 1
     assert UNCONFIRMED in short and UNCONFIRMED not in best.certificate
@@ -49,6 +51,30 @@ def test_stored_advice_names_the_winner_and_what_stands_against_the_others(tmp_p
     assert ", in 8 runs of " in best.certificate[-1], "the same count as of the course"
     assert view.course.sentence.startswith("Stopped after 8 runs") and view.cards[0].tag == "Best for your wish"
     assert "<title>pocket: advice" in report
+
+
+@pytest.mark.usefixtures("few_arms")
+def test_what_was_measured_again_decides_on_the_page_and_in_the_report(tmp_path: Path) -> None:
+    """Of two arms that were alike then, one is not advised because it was faster in the trials before."""
+    stored_advice(tmp_path)
+    path = tmp_path / "ablations" / "stored-advice.jsonl"
+    with contextlib.closing(Journal(path, heading_of(path))) as journal:
+        journal.add(Confirmed("cache=static,loop=own", "abcd1234"))
+    history, page = tmp_path / "history.sqlite", tmp_path / "page.html"
+    with history_of(history, [made(run_on("abcd1234"))]):
+        pass
+    assert main(["report", str(path), "--history", str(history), "--html", str(page)]) == 0
+    with contextlib.closing(open_bench(history)) as bench:
+        course = Courses(bench).get("stored-advice")
+        assert isinstance(course, AdviceCourse)
+        document = course.document()
+    assert document.headline == (
+        "For the least time a token, leave it as it comes: 10.0 ms a token, 513 MiB. Nothing is measurably better: "
+        "measured again beside it, KV cache static + Decode loop custom was 1.00\u00d7 as fast. "
+        "One pair of runs has no interval."
+    )
+    assert held(page.read_text())["headline"] == document.headline
+    assert document.winners[0].run == "abcd1234", "its figures are of that run"
 
 
 @pytest.mark.usefixtures("few_arms")
@@ -126,7 +152,7 @@ def test_advice_on_the_command_line_ends_in_its_budget_and_is_not_sought_twice(
     line = ["advise", "--max-new-tokens", "8", "--prompt-tokens", "16", "--budget", "20s", "--no-history"]
     assert main([*line, "--journal", str(journal), "--json", str(tmp_path / "a.json")]) == 0
     first = capsys.readouterr().out
-    assert first.startswith("For the least time a token: ") and "Measured" in first
+    assert first.startswith("For the least time a token, ") and "Measured" in first
     size = journal.stat().st_size
     assert main([*line, "--journal", str(journal)]) == 0
     assert journal.stat().st_size == size, "there was nothing left to do"

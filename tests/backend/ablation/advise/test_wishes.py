@@ -4,15 +4,30 @@ import math
 
 import pytest
 
+from tests.backend.views.test_start import arm_of, run_of
 from tokendyno.backend.ablation.advise.wishes import Limits, parse_seconds, read_quality, seconds_typed, value_of
-from tokendyno.backend.ablation.journal import Cost, Trial
+from tokendyno.backend.ablation.journal import Cost, Heading, Journal, Trial
+from tokendyno.backend.ablation.trials import Task, keep
+from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.messages import PhaseName
 
 TRIAL = Trial("", 0, [0.5, 0.01, 0.03], 0.5, 100 << 20, None, [], start_s=2.0)
 
 
 def cost(kl_nats: float, word: str, finer: bool = False) -> Cost:
     return Cost("arm", kl_nats, 0.9, 1.0, word, finer=finer)
+
+
+def test_a_start_is_counted_without_the_imports_for_which_the_first_worker_waits() -> None:
+    journal = Journal(None, Heading("pocket", {}, [], [], Workload(prompt="x")))
+    waits: dict[PhaseName, float] = {"start": 0.5, "import": 3.0, "load": 2.0, "warmup": 1.0}
+    forked: dict[PhaseName, float] = {"start": 0.1, "load": 2.0, "warmup": 1.0}
+    for number, phases in enumerate((waits, forked)):
+        run = run_of(arm_of("A", phases, compiled=None))
+        keep(Task("", number, run.request, ""), run, journal, "", 1.0)
+    first, second = journal.trials.values()
+    assert first.start_s == second.start_s == pytest.approx(3.0 + first.ttft_s)
 
 
 def test_a_trial_is_over_limits_in_words() -> None:
