@@ -138,7 +138,9 @@ def _steps(run: Run, arm: ArmSeries) -> _Steps:
         done, limit = arm.batch.done, len(traffic.requests)
         return _Steps(done, limit, "requests", done / limit, "", "")
     limit, unit = work.max_new_tokens, "tokens" if run.unit == "token" else "passes"
-    repeat = max(arm.repeats_s, default=0)
+    repeat, phase = max(arm.repeats_s, default=0), arm.phases.get("run")
+    if repeat in arm.finishes and phase is not None and phase.state != "end":
+        repeat += 1  # it has begun, without a token yet
     latencies_s = arm.repeats_s.get(repeat, [])
     done = len(latencies_s)
     step_s = mean(latencies_s[1:]) if run.unit == "token" else mean(latencies_s)

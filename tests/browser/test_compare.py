@@ -287,6 +287,13 @@ def test_what_more_hides_is_a_chip_beside_run_that_puts_it_back(open_page: Open)
     user.wait(f"!{line}.includes('Temperature')")
     assert not chips.count() and user.page.locator("#batch-size input").input_value() == "1"
 
+    preset = "document.querySelector('#prompt-preset input').value"
+    user.type("prompt", "A text of nobody's presets")
+    user.wait(f"{preset} === ''")
+    user.choose("prompt-preset", "seed")
+    user.wait("document.querySelector('#prompt textarea').value.startsWith('Grandmother')")
+    user.wait(f"{preset} !== ''")
+
 
 @pytest.mark.slow
 def test_what_changes_at_once_is_checked_once_so_that_no_older_answer_comes_last(open_page: Open) -> None:

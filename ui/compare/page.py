@@ -14,7 +14,7 @@ from tokendyno.backend.ablation.kinds import AdviceCourse, Sweep
 from tokendyno.backend.arms.bundles import grant
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import make_config
-from tokendyno.backend.arms.presets import ArmPreset, arm_presets
+from tokendyno.backend.arms.presets import ArmPreset, arm_presets, prompts
 from tokendyno.backend.arms.usable import usable_choices
 from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.engine.bench import Bench
@@ -206,9 +206,10 @@ class ComparePage(RunPage):
         super().__init__(bench, parts, arms, prompt_axes())
         self.check_inputs[len(self.inputs) : len(self.inputs)] = [arm.preset for arm in arms]
         self.work, self.facts, self.to_advise = row.work, row.facts, to_advise
+        self.prompt_preset = row.preset
         self.same, self.palette, self.courses = same, palette, courses
         checked = [part for arm in arms for part in (arm.preset, arm.verdicts)]
-        checked += [row.facts, parts.chips.line, same, parts.message, parts.stale, *parts.code.texts]
+        checked += [row.preset, row.facts, parts.chips.line, same, parts.message, parts.stale, *parts.code.texts]
         self.checked: list[Any] = checked
 
     def read(self, values: Sequence[object]) -> Request:
@@ -232,6 +233,9 @@ class ComparePage(RunPage):
         for column, arm in zip(self.arms, arms, strict=True):
             updates[column.preset] = arm.preset or matching_preset(arm.choices)
         settings = dict(zip(Fields._fields, values, strict=False))
+        written = settings["prompt"], settings["prompt_tokens"]
+        chosen = (prompt.name for prompt in prompts() if (prompt.text, prompt.prompt_tokens) == written)
+        updates[self.prompt_preset] = next(chosen, None)
         chips = self.parts.chips
         updates[chips.line] = chips.value("" if request is None else self.what_run_does(request), settings)
         try:

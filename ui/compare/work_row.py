@@ -32,6 +32,7 @@ class WorkRow(NamedTuple):
     after which a prompt preset has filled them."""
 
     work: WorkControls
+    preset: gr.Dropdown
     run: gr.Button
     stop: gr.Button
     facts: gr.HTML
@@ -88,7 +89,7 @@ def work_row(offered: Sequence[CatalogueEntry], runs: bool) -> WorkRow:
     by_name = {p.name: [p.text, p.max_new_tokens, p.prompt_tokens, p.ignore_eos] for p in prompts()}
     filled = fills(preset, [work.prompt, work.max_new_tokens, work.prompt_tokens, work.ignore_eos], by_name)
     unfolds(more, "more")
-    return WorkRow(work, run, stop, facts, will, filled)
+    return WorkRow(work, preset, run, stop, facts, will, filled)
 
 
 def _chat_fields() -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from tests.support.runs import created
 from tests.support.small_runs import begun, fill
 from tokendyno.backend.cli.progress import live_line, log_line
-from tokendyno.backend.messages import Progress, Started, Tokens
+from tokendyno.backend.messages import Finished, Progress, Started, Tokens
 from tokendyno.backend.runs.records import ArmEvent
 from tokendyno.backend.runs.run import Run
 
@@ -38,6 +38,14 @@ def test_a_later_repeat_counts_its_own_tokens() -> None:
     run = running(repeats=2)
     tokens(run, "A", 1, 32)
     assert "32/64 tokens, run 2 of 2, 3.2 s left" in live_line(run, START_S + 9)
+
+
+def test_a_repeat_that_begins_does_not_count_the_tokens_of_the_one_before() -> None:
+    run = running(repeats=2)
+    run.append(ArmEvent("A", 0, 6.0, Progress("run", "end", 6.0)))
+    run.append(ArmEvent("A", 0, 6.1, Finished("length", "x", 0.5, 6.0, 2**29, "RSS", "clock", [], {})))
+    run.append(ArmEvent("A", 1, 7.0, Progress("run", "begin", 0.0)))
+    assert log_line(run) == "A: run | B: waiting" and "16/64" not in live_line(run, START_S + 7)
 
 
 def test_a_phase_has_its_seconds_and_what_is_expected_of_it() -> None:
