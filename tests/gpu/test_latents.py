@@ -1,6 +1,7 @@
 """Kernels of latent attention against double precision. Whole layers of it are compared in test_matvec.py,
 test_whole_layers.py and test_experts.py."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -22,11 +23,13 @@ SIZES = {
 ROTATION = {"halves": (False, 1), "moved apart": (True, 1), "in place": (True, 2)}
 """Whether neighbours are rotated with each other, and how far apart angles lie."""
 
+CASES = [
+    *itertools.product(SIZES, ["float32", "bfloat16"], [(40, 1), (700, 32), (9000, 2)], ["moved apart"]),
+    *itertools.product(["DeepSeek-V2-Lite", "tiny"], ["bfloat16", "float16"], [(300, 3), (700, 1)], ROTATION),
+]
 
-@pytest.mark.parametrize("rotation", ROTATION)
-@pytest.mark.parametrize(("length", "texts"), [(40, 1), (300, 3), (700, 1), (700, 32), (9000, 2)])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-@pytest.mark.parametrize("model", SIZES)
+
+@pytest.mark.parametrize(("model", "dtype", "length", "texts", "rotation"), [(*c[:2], *c[2], c[3]) for c in CASES])
 def test_latent_attention_of_one_token_is_that_of_double_precision(
     kernels: Any, model: str, dtype: str, length: int, texts: int, rotation: str
 ) -> None:
