@@ -85,10 +85,16 @@ class OneText:
         return self.added(self.product(vector, 2, norm=2, **more), 3, middle, 3)
 
     def mixture(
-        self, middle: torch.Tensor, routing: Routing, gate: experts.Gate, beside: torch.Tensor | None, first: int, act
+        self,
+        middle: torch.Tensor,
+        routing: Routing,
+        gate: experts.Gate,
+        beside: torch.Tensor | None,
+        first: int,
+        act: dict[str, object],
     ) -> torch.Tensor:
         """middle, to which attention is added -> the output of a mixture: the shared expert, whose matrices are numbers
-        `first` and the next; router; gate and up; down."""
+        `first` and the next, with `act` between them; router; gate and up; down."""
         up, down = self.expert_parts()
         residual, extra, shared = middle, self.gate_of_shared(), None
         if len(self.weights) > first + 3:
@@ -204,11 +210,11 @@ def decoder_layer(
     the shared expert and its gate if there are any, router, gate and up, down; norms and shifts as of `OneText`. Of
     attention or a mixer alone the first two, of a mixture alone (no keys) not these.
 
+    What is written to has no default: torch 2.11 finds it by its place and leaves out the last ones that have theirs.
+
     mixer, tensors, inner_eps   in the place of attention or beside it, as of `description.Parts`; keys and values are
             its states, or latents and rotated keys
     convolutions, state   those of a mixer beside attention, whose two matrices come last
-    What is written to has no default: torch 2.11 finds it by its place and leaves out the last ones that have theirs.
-
     turns   see `attend`; not declared as mutated, since it is zero again afterwards
     activation, offset   as of `description.Parts`; added to the weights of all norms
     gated   the third matrix is gate and up, else up alone
@@ -257,9 +263,9 @@ def decoder_layer(
             opened=opened,
         )
     if convolutions is not None:
-        beside = type(steps)(weights[4:], scales[4:], biases[4:], norms, shifts, eps)
-        own = states.mix(beside.product(hidden, 0, norm=0), convolutions, state, Mixer(*mixer), tensors, eps)
-        hidden, steps.norms = beside.added(own, 1, hidden, 1), norms[:4]
+        second = type(steps)(weights[4:], scales[4:], biases[4:], norms, shifts, eps)
+        other = states.mix(second.product(hidden, 0, norm=0), convolutions, state, Mixer(*mixer), tensors, eps)
+        hidden, steps.norms = second.added(other, 1, hidden, 1), norms[:4]  # `between` is of the mixer alone
     if len(weights) == 2:
         return steps.added(mixed, 1, hidden, 1)
     if routing:

@@ -108,10 +108,9 @@ def tokendyno_absorb(
         for text in tl.range(block, B, tl.num_programs(0)):
             new, line = x + (text + 1) * WIDTH - R - P, text * L + here
             latent = tl.load(new + every).to(tl.float32)
+            # rounded twice, as in the model's own code
             latent = (latent * tl.rsqrt(tl.sum(latent * latent, 0) / R + eps)).to(kind).to(tl.float32)
-            tl.store(
-                latents + line * R + every, (latent * learned).to(kind)
-            )  # rounded where the model's own code rounds
+            tl.store(latents + line * R + every, (latent * learned).to(kind))
             key, angle = keys + line * P + one, text * ANGLES + one
             _rotate(new + R + one, key, cos + angle, sin + angle, one == 0, S)
 
