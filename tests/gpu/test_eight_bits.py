@@ -70,7 +70,7 @@ def test_captured_text_is_that_of_plain_steps(architecture: str, batch: int, mon
     monkeypatch.setitem(MODELS, architecture, MODELS[architecture] | {"head_dim": 32})
     model = with_kernels(build(architecture, "bfloat16"))
     package = next(one.module for one in get_loaded_kernels() if str(one.metadata.name) == "tokendyno-matvec")
-    calls = counted(package.attention_fp8, monkeypatch)
+    calls = counted(package.attention_long, monkeypatch)
     asked, texts = prompt(9, batch, padded=2 if batch > 1 else 0), []
     for captured in (False, True):
         loop = DecodeLoop(model, 0, [], None, captured)

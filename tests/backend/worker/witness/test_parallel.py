@@ -96,7 +96,7 @@ def exchanged(all_reduce: int = 18, steps: int = 1, **kwargs: Any) -> Trace:
     ("kernels", "said"),
     [
         ({}, "passes of a profile"),
-        ({"tokendyno_all_reduce": 12, "gemm": 9}, ", 12 of them by our kernel from GPU to GPU, the others by NCCL"),
+        ({"tokendyno_all_exchange": 12, "gemm": 9}, ", 12 of them by our kernel from GPU to GPU, the others by NCCL"),
         ({"ncclDevKernel_AllReduce": 18}, ", all of them by NCCL"),
     ],
 )

@@ -11,7 +11,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import attention_fp8, attention_long, attention_short
-from .attention_parts import DRIVERS_CHOICE, SPARING, Heads, cut, prefer_carveout
+from .attention_parts import DRIVERS_CHOICE, SPARING, Heads, cut, fits, prefer_carveout
 from .parts import angle, can_be_early, leads, partner
 
 FOLDED = True  # False: a second kernel combines the parts
@@ -98,39 +98,26 @@ def _opened(result, gates, there, H: tl.constexpr):
 
 
 @triton.jit
-def tokendyno_attention(
-    qkv,
-    cos,
-    sin,
-    q_norm,
-    k_norm,
-    sinks,
-    keys,
-    values,
-    slot,
-    filled,
-    parts,
-    tops,
-    sums,
-    out,
-    turns,
-    L,
-    eps,
-    scaling,
-    H: tl.constexpr,
-):
+def tokendyno_attention(qkv, angles, norms, sinks, cache, results, L, eps, scaling, H: tl.constexpr):
     """One program handles one KV head and one part of the slots of one text, the third axis of the grid.
 
     qkv           ((HKV * G + 2 * HKV) * D,) of one token: queries, keys, values, head by head; OPENED: each query of D
                   numbers is followed by as many of a gate
-    q_norm, k_norm  (D,), or WHOLE, (HKV * G * D,) and (HKV * D,)
+    angles        cos, sin
+    norms         weights of those of queries and keys, (D,), or WHOLE, (HKV * G * D,) and (HKV * D,)
     sinks         (HKV * G,) or none
-    keys, values  (HKV, L, D), with a free slot at `slot`, which is written here; filled: (L,) bool, `slot` included
+    cache         keys, values (HKV, L, D), with a free slot at `slot`, which is written here; filled (L,) bool, `slot`
+                  included
+    results       what follows:
     parts         (HKV, SPLITS, GP, D) float32: sums of values, weighted relative to the largest score, `tops`
     tops, sums    (HKV, SPLITS, GP) float32: that score, and the sum of the weights
     turns         (HKV,) int32, zero before and after: finished programs of each head. FOLDED: the last writes
                   out (HKV * G * D,), AT_ONCE queries at a time
     """
+    cos, sin = angles
+    q_norm, k_norm = norms
+    keys, values, slot, filled = cache
+    parts, tops, sums, out, turns = results
     G: tl.constexpr = H.G
     GP: tl.constexpr = H.GP
     HKV: tl.constexpr = H.HKV
@@ -330,7 +317,7 @@ def attend(
     few, splits, block, warps = _cut(texts * kv_heads, group, length, size, whole or cap > 0 or opened)
     rounded = key_scales is not None
     in_blocks = attention_fp8 if rounded else attention_long
-    far = rounded or (LONG and not cap and not opened and attention_long.fits(group, size, keys.dtype, whole))
+    far = rounded or (LONG and not cap and not opened and fits(group, size, keys.dtype, whole))
     if few and far and not rounded:  # queries with programs of their own, as far as all run at once
         far = texts * kv_heads * group * splits > MOST_PROGRAMS
     if far:
@@ -341,22 +328,9 @@ def attend(
         splits = triton.next_power_of_2(splits)
     parts = torch.empty(texts * kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
     tops, sums = torch.empty(2, texts * kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
-    given = (
-        qkv,
-        *(qkv if one is None else one for one in (cos, sin, q_norm, k_norm, sinks)),
-        keys,
-        values,
-        slot,
-        filled,
-        parts,
-        tops,
-        sums,
-        out,
-        turns if folded else slot,
-        length,
-        eps,
-        scaling,
-    )
+    angles, norms = (tuple(qkv if one is None else one for one in pair) for pair in ((cos, sin), (q_norm, k_norm)))
+    cache, results = (keys, values, slot, filled), (parts, tops, sums, out, turns if folded else slot)
+    given = (qkv, angles, norms, qkv if sinks is None else sinks, cache, results, length, eps, scaling)
     heads = Heads(
         G=group,
         GP=padded,
@@ -378,10 +352,10 @@ def attend(
         EARLY=early,
     )
     if far:
-        scales = (key_scales, value_scales) if rounded else ()
-        made = in_blocks.KERNEL[(kv_heads, splits, texts)](
+        made = attention_long.KERNEL[(kv_heads, splits, texts)](
             *given,
-            *scales,
+            key_scales,
+            value_scales,
             H=heads,
             STAGES=in_blocks.STAGES,
             launch_pdl=early,

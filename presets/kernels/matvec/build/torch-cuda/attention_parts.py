@@ -4,12 +4,13 @@ new query and key, and the end, where warps add up what they have, and the last 
 import ctypes
 from typing import NamedTuple
 
+import torch
 import triton
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy
 
-from .parts import angle, barrier, leads, partner
+from .parts import angle, barrier, capability, leads, partner
 
 PREFERRED_CARVEOUT = 9  # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
 DRIVERS_CHOICE = -1
@@ -73,9 +74,11 @@ def slots_of(begin, layout: gl.constexpr, SLOTS: gl.constexpr, num_warps: gl.con
 
 
 @gluon.jit
-def ask(key_rooms, value_rooms, stage, keys, values, places, first, end, dims, D: gl.constexpr):
-    """Have a block that begins at slot `first` copied into room `stage`, unless it lies behind the end; past the end
-    the last slot comes again: it takes no weight there, but is multiplied, so it must be a number."""
+def ask(key_rooms, value_rooms, stage, words, places, first, end, dims, D: gl.constexpr):
+    """Have a block of keys and of values that begins at slot `first` copied into rooms `stage`, unless it lies behind
+    the end; past the end the last slot comes again: it takes no weight there, but is multiplied, so it must be a
+    number. words: where both begin, D for each slot."""
+    keys, values = words
     at = gl.minimum(places, end - 1).to(gl.int64)[:, :, None] * D + dims[None, None, :]
     there = dims[None, None, :] < gl.where(first < end, D, 0)
     async_copy.async_copy_global_to_shared(key_rooms.index(stage), keys + at, there)
@@ -123,24 +126,15 @@ def rotated(qkv, cos, sin, q_norm, k_norm, head, eps, layout: gl.constexpr, H: g
 
 @gluon.jit
 def finish(
-    top,
-    total,
-    mixed,
-    score,
-    also,
-    sinks,
-    results,
-    lane,
-    head,
-    split,
-    met: gl.constexpr,
-    H: gl.constexpr,
-    num_warps: gl.constexpr,
-    LARGER: gl.constexpr = 1,
+    found, new, sinks, results, place, met: gl.constexpr, H: gl.constexpr, num_warps: gl.constexpr, LARGER: gl.constexpr
 ):
-    """Of each warp: the largest scores (W, 16), the sums of the weights, and of weighted values (W, 16, D), which are
-    LARGER by that factor; and of the new token its scores (16,), -inf where it is in another part, and its value (D,).
-    results: parts, tops, sums, out and turns of the kernel; met: the layout in which warps meet."""
+    """found: of each warp the largest scores (W, 16), the sums of the weights, and of weighted values (W, 16, D), which
+    are LARGER by that factor; new: of the new token its scores (16,), -inf where it is in another part, and its value
+    (D,). results: parts, tops, sums, out and turns of the kernel; place: lane, head and split; met: the layout in which
+    warps meet."""
+    top, total, mixed = found
+    score, also = new
+    lane, head, split = place
     G: gl.constexpr = H.G
     GP: gl.constexpr = H.GP
     D: gl.constexpr = H.D
@@ -209,6 +203,12 @@ def _combine(parts, tops, sums, out, lane, head, H: gl.constexpr, num_warps: gl.
             found = gl.sum(pieces * shares[:, :, None], 0)
             to = out + (head * G + of_queries[:, None]) * D + dims[None, :]
             gl.store(to, found.to(out.dtype.element_ty), mask=(of_queries < G)[:, None] & (dims >= 0)[None, :])
+
+
+def fits(group: int, size: int, dtype: torch.dtype, whole: bool) -> bool:
+    """Whether `attention_long` is for so many queries a KV head, this size and number format, and a norm over all
+    heads, on a GPU that copies into shared memory in the background (from Ampere on)."""
+    return group < 16 and 32 <= size <= 128 and not whole and dtype != torch.float32 and capability() >= (8, 0)
 
 
 def cut(heads: int, length: int, size: int, block: int, most_programs: int) -> tuple[int, int]:

@@ -65,31 +65,16 @@ def _turned(here, across, along, beside, eps, H: gl.constexpr):
 
 @gluon.jit
 def tokendyno_attention_by_warps(
-    qkv,
-    cos,
-    sin,
-    q_norm,
-    k_norm,
-    sinks,
-    keys,
-    values,
-    slot,
-    filled,
-    parts,
-    tops,
-    sums,
-    out,
-    turns,
-    L,
-    eps,
-    scaling,
-    H: gl.constexpr,
-    num_warps: gl.constexpr,
+    qkv, angles, norms, sinks, cache, results, L, eps, scaling, H: gl.constexpr, num_warps: gl.constexpr
 ):
     """As `attention.tokendyno_attention` for one query a program; SPLITS * BT slots are at least all of them.
 
     turns   (HKV * G,): the parts of each query are combined alone
     """
+    cos, sin = angles
+    q_norm, k_norm = norms
+    keys, values, slot, filled = cache
+    parts, tops, sums, out, turns = results
     G: gl.constexpr = H.G
     HKV: gl.constexpr = H.HKV
     D: gl.constexpr = H.D

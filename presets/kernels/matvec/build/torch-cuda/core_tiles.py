@@ -53,10 +53,7 @@ def _multiplied(top, bottom, low, high):
 def _ask(
     ring,
     scales,
-    at,
-    from_here,
-    row,
-    group_row,
+    places,
     turn,
     N,
     K: gl.constexpr,
@@ -66,7 +63,8 @@ def _ask(
     FULL: gl.constexpr,
 ):
     """Ask for a part of the columns, GROUPS of 128, of 16 rows, or of 16 and the 16 that they gate, with their scales
-    and zeros. at, from_here: where these are in the first tile."""
+    and zeros. places: where these are in the first tile, and in which rows."""
+    at, from_here, row, group_row = places
     tile = gl.program_id(0) + turn // PARTS * gl.num_programs(0)
     part = turn % PARTS
     here = at + (gl.to_tensor(tile * 2).to(gl.int64) * K + part * (GROUPS * 128))
@@ -95,13 +93,7 @@ def _scaled(exact, pairs, lump, total, summed: gl.constexpr, GROUPS: gl.constexp
 
 @gluon.jit
 def tokendyno_core_tile_product(
-    x,
-    norm,
-    w,
-    scale,
-    bias,
-    residual,
-    out,
+    given,
     N,
     eps,
     K: gl.constexpr,
@@ -118,6 +110,7 @@ def tokendyno_core_tile_product(
     FULL   N is a multiple of 16; PAIRS: which lanes have which scales and zeros
     PARTS  in which the columns of a tile are copied; CHUNKS of each; DEPTH: parts under way
     """
+    x, norm, w, scale, bias, residual, out = given
     W: gl.constexpr = num_warps * WORDS
     GROUPS: gl.constexpr = W // 16  # of a chunk
     HALVES: gl.constexpr = 4 if FUSED.GATED else 2
@@ -151,23 +144,10 @@ def tokendyno_core_tile_product(
     group_row = gl.arange(0, 16, gl.SliceLayout(0, by_groups))
     from_here = group // GROUPS % SIDES * N + (group // (GROUPS * SIDES) * GROUPS + group % GROUPS) * (N * SIDES)
     from_here = scale + (from_here[:, None] + group_row[None, :])
+    places = at, from_here, row, group_row
     for d in gl.static_range(DEPTH):
         if d < turns:
-            _ask(
-                ring.index(d),
-                scales.index(d),
-                at,
-                from_here,
-                row,
-                group_row,
-                d,
-                N,
-                K,
-                PARTS,
-                CHUNKS * GROUPS,
-                SIDES,
-                FULL,
-            )
+            _ask(ring.index(d), scales.index(d), places, d, N, K, PARTS, CHUNKS * GROUPS, SIDES, FULL)
         async_copy.commit_group()
 
     below = gl.arange(0, 2, gl.SliceLayout(0, tile))[None, :] * 8
@@ -234,21 +214,7 @@ def tokendyno_core_tile_product(
                 pairs = scales_here.slice((c * SIDES + 1) * GROUPS, GROUPS, 0).load(PAIRS)
                 other = _scaled(_multiplied(top, bottom, low, high), pairs, of_part, other, summed, GROUPS)
         if turn + DEPTH < turns:
-            _ask(
-                here,
-                scales_here,
-                at,
-                from_here,
-                row,
-                group_row,
-                turn + DEPTH,
-                N,
-                K,
-                PARTS,
-                CHUNKS * GROUPS,
-                SIDES,
-                FULL,
-            )
+            _ask(here, scales_here, places, turn + DEPTH, N, K, PARTS, CHUNKS * GROUPS, SIDES, FULL)
         async_copy.commit_group()
         if part == PARTS - 1:
             if FUSED.GATED:
@@ -281,7 +247,7 @@ def pairs_layout(warps: int) -> gl.DistributedLinearLayout:
 def launch(given: tuple, rows: int, columns: int, fused: Fused, how: Settings) -> None:
     """`given`: as of `tiles.tokendyno_tile_product`, up to `out`; how: as of `cut`."""
     programs, more = cut(rows, columns, 8, how)
-    flags, pairs = fused.flags(), pairs_layout(how["num_warps"])
+    pairs = pairs_layout(how["num_warps"])
     tokendyno_core_tile_product[(programs,)](
-        *given, rows, fused.eps, K=columns, PAIRS=pairs, FUSED=flags, launch_pdl=flags.EARLY, **more
+        given, rows, fused.eps, K=columns, PAIRS=pairs, **fused.constants(), **more
     )

@@ -55,13 +55,7 @@ def _ask(ring, at, row, turn, N, K: gl.constexpr, PARTS: gl.constexpr, PART: gl.
 
 @gluon.jit
 def tokendyno_core_product(
-    x,
-    norm,
-    w,
-    scale,
-    bias,
-    residual,
-    out,
+    given,
     N,
     eps,
     K: gl.constexpr,
@@ -78,6 +72,7 @@ def tokendyno_core_product(
     FLOAT  they are e4m3, else int8; FULL: N is a multiple of 16
     PARTS  in which the columns of a tile are copied; CHUNKS of each; DEPTH: parts under way
     """
+    x, norm, w, scale, bias, residual, out = given
     W: gl.constexpr = num_warps * WORDS
     HALVES: gl.constexpr = 4 if FUSED.GATED else 2
     BAND: gl.constexpr = 2 if FLOAT else 4  # lanes of a column have as many digits of the vector
@@ -184,18 +179,12 @@ def launch(x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, fused: Fused, ho
     """`how`: as of `cut`; not for LayerNorms."""
     rows, columns = w.shape[0] // (2 if fused.gated else 1), w.shape[1]
     programs, more = cut(rows, columns, 4, how)
-    flags = fused.flags()
     tokendyno_core_product[(programs,)](
-        x,
-        *fused.tensors(x, "norm"),
-        w.view(torch.int32),
-        *fused.tensors(x, "scale", "bias", "residual"),
-        out,
+        (x, *fused.tensors(x, "norm"), w.view(torch.int32), *fused.tensors(x, "scale", "bias", "residual"), out),
         rows,
         fused.eps,
         K=columns,
         FLOAT=w.dtype == torch.float8_e4m3fn,
-        FUSED=flags,
-        launch_pdl=flags.EARLY,
+        **fused.constants(),
         **more,
     )

@@ -1,5 +1,6 @@
 """A decoder layer for one token of each of up to 32 texts, a kernel a step; a layer that ranks share, in two halves."""
 
+import functools
 from collections.abc import Callable
 
 import torch
@@ -58,7 +59,9 @@ class OneText:
         product(x, weight, out, scale=self.scales[number], bias=self.biases[number], gated=gated, **more)
         return out
 
-    def added(self, x: torch.Tensor, number: int, residual: torch.Tensor, after: int, **more: object) -> torch.Tensor:
+    def added(
+        self, x: torch.Tensor, number: int, residual: torch.Tensor | None, after: int, **more: object
+    ) -> torch.Tensor:
         """residual + gain * (matrix @ x), or, where there is a norm `after`, residual + norm(matrix @ x)."""
         if number == 1 and len(self.norms) > 4 and self.norms[4] is not None:
             if self.norms[4].ndim > 1:
@@ -77,7 +80,8 @@ class OneText:
     def feed_forward(self, mixed: torch.Tensor, hidden: torch.Tensor, gated: bool, activation: int) -> torch.Tensor:
         """What attention mixed -> the layer's output: output projection; gate and up, or up alone; down."""
         ask, more = to_prefetch(self.weights[2:4]), {"gated": gated, "acted": not gated, "activation": activation}
-        if SUMMED and self.norms[1] is not None and products.sums(self.weights[2], self.scales[2], gated):
+        alone = len(hidden) == 1 and self.norms[1] is not None
+        if SUMMED and alone and products.sums(self.weights[2], self.scales[2], gated):
             vector, middle = self.product(mixed, 1, ask=ask), torch.empty_like(hidden)
             more["added"] = self.norms[1], hidden, middle  # the next kernel computes the norm and the sum too
         else:
@@ -103,16 +107,7 @@ class OneText:
                 residual = self.product(wide, first + 1, residual=middle)
             else:
                 shared = self.product(wide, first + 1).view(-1)
-        logits, *vector = experts.router(
-            middle.view(-1),
-            self.norms[2],
-            self.eps,
-            self.weights[-3],
-            self.biases[-3],
-            experts.per_word(up[0]),
-            extra,
-            self.offset,
-        )
+        logits, *vector = self.routed(middle.view(-1), experts.per_word(up[0]))
         vector = experts.up(*vector, logits, up, routing, gate, beside)
         out = torch.empty_like(middle)
         experts.down(*vector, logits, down, routing, gate, residual.view(-1), out.view(-1), beside, shared=shared)
@@ -123,6 +118,11 @@ class OneText:
         up, down = list(zip(self.weights, self.scales, self.biases, strict=True))[-2:]
         return up, down
 
+    def routed(self, x: torch.Tensor, per: int = 1) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The router's logits, and norm(x), see `experts.router`."""
+        given = self.norms[2], self.eps, self.weights[-3], self.biases[-3]
+        return experts.router(x, *given, per, self.gate_of_shared(), self.offset)
+
     def gate_of_shared(self) -> torch.Tensor | None:
         """The row that a shared expert's gate is, if it has one."""
         return self.weights[4] if len(self.weights) > 7 else None
@@ -132,23 +132,15 @@ class SeveralTexts(OneText):
     """The same for hidden (B, 1, H): products on tensor cores, and norms in kernels of their own, since each program of
     a product would compute them for all texts."""
 
-    def product(self, x, number, norm=None, ask=(), added=None, **more):
+    def product(self, x, number, norm=None, ask=(), **more):
         if norm is not None and self.norms[norm] is not None:
             x = self.normed(x, norm)
         return rows.product(x, self.weights[number], bias=self.biases[number], scale=self.scales[number], **more)
 
-    def feed_forward(self, mixed, hidden, gated, activation):
-        middle = self.added(mixed, 1, hidden, 1)
-        wide = self.product(middle, 2, norm=2, gated=gated, activation=activation, acted=not gated)
-        return self.added(wide, 3, middle, 3)
-
     def mixture(self, middle, routing, gate, beside, first, act):
         extra, shared, shape = self.gate_of_shared(), None, middle.shape
-        router, flat = self.weights[-3], middle.view(len(middle), -1)
-        logits, vectors, _ = experts.router(
-            flat, self.norms[2], self.eps, router, self.biases[-3], 1, extra, self.offset
-        )
-        ids, shares = route(logits, len(router), routing, gate.factor, beside)
+        logits, vectors, _ = self.routed(middle.view(len(middle), -1))
+        ids, shares = route(logits, len(self.weights[-3]), routing, gate.factor, beside)
         if len(self.weights) > first + 3:
             wide = self.product(vectors.view_as(middle), first, **act)
             if extra is None:
@@ -203,6 +195,8 @@ def decoder_layer(
     pairs: bool = False,
     opened: bool = False,
     inner_eps: float = 0.0,
+    half: bool = False,
+    residual: bool = True,
 ) -> torch.Tensor:
     """hidden (B, 1, H) -> (B, 1, H); the new keys and values, or states, are written to the cache.
 
@@ -221,6 +215,7 @@ def decoder_layer(
     gain, cap, rotated, pairs, opened   as of `description.Parts`
     routing, between, beside   of a mixture: `Routing`, `experts.Gate`, and what `routing.selected` adds to scores
     key_scales, value_scales   of a cache in 8 bits, see `attend`
+    half, residual   the first half alone, up to the output projection; whether the layer's input is added to it
     """
     steps = steps_for(hidden)(weights, scales, biases, norms, shifts, eps, offset, gain)
     act = {"gated": gated, "acted": not gated, "activation": activation}
@@ -239,79 +234,20 @@ def decoder_layer(
         mixed = states.mix(first, keys, values, Mixer(*mixer), tensors, eps)
     else:
         mixed = hidden.new_empty(*hidden.shape[:-1], sizes(weights[1])[1])
-        attend(
-            first,
-            cos,
-            sin,
-            keys,
-            values,
-            slot,
-            filled,
-            mixed,
-            scaling,
-            *head_norms,
-            eps,
-            turns=turns,
-            sinks=sinks,
-            offset=offset,
-            key_scales=key_scales,
-            value_scales=value_scales,
-            l1_next=weights[1].dtype == torch.uint8,
-            cap=cap,
-            rotated=rotated,
-            pairs=pairs,
-            opened=opened,
-        )
+        given = first, cos, sin, keys, values, slot, filled, mixed, scaling, *head_norms, eps
+        held = {"turns": turns, "key_scales": key_scales, "value_scales": value_scales}
+        heads = {"offset": offset, "cap": cap, "rotated": rotated, "pairs": pairs, "opened": opened, "sinks": sinks}
+        attend(*given, **held, **heads, l1_next=weights[1].dtype == torch.uint8)
     if convolutions is not None:
         second = type(steps)(weights[4:], scales[4:], biases[4:], norms, shifts, eps)
         other = states.mix(second.product(hidden, 0, norm=0), convolutions, state, Mixer(*mixer), tensors, eps)
         hidden, steps.norms = second.added(other, 1, hidden, 1), norms[:4]  # `between` is of the mixer alone
-    if len(weights) == 2:
-        return steps.added(mixed, 1, hidden, 1)
+    if half or len(weights) == 2:
+        return steps.added(mixed, 1, hidden if residual else None, 1, ask=to_prefetch(weights[2:]))
     if routing:
         middle = steps.added(mixed, 1, hidden, 1)
         return steps.mixture(middle, Routing(*routing), experts.Gate(*between), beside, 2, act)
     return steps.feed_forward(mixed, hidden, gated, activation)
-
-
-@decoder_layer.register_fake
-def _(hidden, *args, **kwargs):
-    return torch.empty_like(hidden)
-
-
-@torch.library.custom_op("tokendyno_matvec::decoder_layer_attention", mutates_args=("keys", "values"))
-def decoder_layer_attention(
-    hidden: torch.Tensor,
-    cos: torch.Tensor,
-    sin: torch.Tensor,
-    keys: torch.Tensor,
-    values: torch.Tensor,
-    slot: torch.Tensor,
-    filled: torch.Tensor,
-    weights: list[torch.Tensor],
-    scales: list[torch.Tensor | None],
-    biases: list[torch.Tensor | None],
-    norm: torch.Tensor,
-    head_norms: list[torch.Tensor | None],
-    eps: float,
-    scaling: float,
-    residual: bool,
-    turns: torch.Tensor | None = None,
-    sinks: torch.Tensor | None = None,
-) -> torch.Tensor:
-    """The first half of `decoder_layer`. weights: with those of the second half, to prefetch; residual: whether the
-    layer's input is added."""
-    steps = steps_for(hidden)(weights, scales, biases, [norm], [None], eps)
-    qkv = steps.product(hidden, 0, norm=0)
-    mixed = hidden.new_empty(*hidden.shape[:-1], sizes(weights[1])[1])
-    heads = *head_norms, eps
-    attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, *heads, turns=turns, sinks=sinks)
-    return steps.product(mixed, 1, residual=hidden if residual else None, ask=to_prefetch(weights[2:]))
-
-
-@decoder_layer_attention.register_fake
-def _(hidden, *args, **kwargs):
-    return torch.empty_like(hidden)
 
 
 @torch.library.custom_op("tokendyno_matvec::feed_forward", mutates_args=())
@@ -332,9 +268,8 @@ def feed_forward(
     return steps.product(wide, 1, residual=middle if residual else None)
 
 
-@feed_forward.register_fake
-def _(middle, *args, **kwargs):
-    return torch.empty_like(middle)
+for operator in (decoder_layer, feed_forward):
+    operator.register_fake(lambda x, *args, **kwargs: torch.empty_like(x))
 
 
 def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
@@ -345,16 +280,13 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     parts = describe(module)
     if parts is None:
         return False
-    cached, ranks = cache.layers[parts.attention.layer_idx], any(hasattr(one, "add_up") for one in parts.products)
+    cached, ranks = cache.layers[parts.attention.layer_idx], _is_shared(parts)
     if ranks and not parts.can_be_shared():
         return False
     mixing = parts if parts.mixer is not None else parts.beside
     if mixing is not None:
-        if mixing.has_slots():
-            known = latents.fits(mixing.mixer, cached, mixing.tensors)
-        else:
-            known = states.fits(mixing.mixer, cached, mixing.tensors[0].shape[-1])
-        if not known:
+        kernels = latents if mixing.has_slots() else states
+        if not kernels.fits(mixing.mixer, cached, mixing.tensors):
             return False
     if parts.mixer is None and parts.attention is not module and not _attends(parts, cached, hidden, cache):
         return False
@@ -375,6 +307,11 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     return all(one is not None and (one[1] is None or not normed) for one in read)
 
 
+def _is_shared(parts: Parts) -> bool:
+    """Whether ranks add up their parts of this layer."""
+    return any(hasattr(one, "add_up") for one in parts.products)
+
+
 def _attends(parts: Parts, cached: object, hidden: torch.Tensor, cache: object) -> bool:
     """Whether the kernels compute this attention with this layer of a cache."""
     attention, size = parts.attention, parts.attention.head_dim
@@ -382,7 +319,7 @@ def _attends(parts: Parts, cached: object, hidden: torch.Tensor, cache: object) 
     if slots is None or not slots.decoding:
         return False
     if hasattr(cached, "key_scales") and (
-        hasattr(parts.products[1], "add_up")
+        _is_shared(parts)
         or parts.cap
         or parts.opened
         or not attention_fp8.reads(attention, parts.heads[0], hidden.dtype)
@@ -412,12 +349,10 @@ def layer(
     if not parts.rotated:
         cos, sin = None, None
     cached = cache.layers[parts.attention.layer_idx]
-    matrices = [(*matrix(rows_of(part)), part.bias) for part in parts.products]
-    if hasattr(parts.products[1], "add_up"):
-        return shared_layer(module, parts, hidden, cached, cos, sin, matrices)
+    matrices, ranks = [(*matrix(rows_of(part)), part.bias) for part in parts.products], _is_shared(parts)
     names = ("activation", "offset", "gated", "gain", "cap", "rotated", "pairs", "opened", "inner_eps")
     more: dict[str, object] = {name: getattr(parts, name) for name in names}
-    if (router := parts.router) is not None:
+    if (router := parts.router) is not None and not ranks:
         matrices += [(router.weight, None, getattr(router, "bias", None)), *experts.of(parts.experts)]
         factor = getattr(router, "routed_scaling_factor", 1.0)
         more["routing"], more["beside"] = list(routing_of(router)), getattr(router, "e_score_correction_bias", None)
@@ -434,39 +369,24 @@ def layer(
     weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
     norms, shifts = [*parts.norms, (mixing or parts).between], [*parts.shifts, None]
 
-    def run(keys=None, values=None, convolutions=None, state=None) -> torch.Tensor:
+    def run(keys=None, values=None, convolutions=None, state=None, **half) -> torch.Tensor:
         if keys is None and router is None:  # an MLP alone
             act = parts.gated, parts.activation
             return feed_forward(hidden, weights, scales, biases, norms[0], parts.eps, True, *act)
+        given = hidden, cos, sin, keys, values, convolutions, state
+        in_8_bits = getattr(cached, "key_scales", None), getattr(cached, "value_scales", None)
+        current, filled, turns = (getattr(slots, name, None) for name in ("current", "filled", "turns"))
+        lists = weights, scales, biases, norms, shifts, list(parts.heads), list((mixing or parts).tensors)
+        scaling, sinks = getattr(parts.attention, "scaling", 1.0), getattr(parts.attention, "sinks", None)
         return decoder_layer(
-            hidden,
-            cos,
-            sin,
-            keys,
-            values,
-            convolutions,
-            state,
-            getattr(cached, "key_scales", None),
-            getattr(cached, "value_scales", None),
-            getattr(slots, "current", None),
-            getattr(slots, "filled", None),
-            weights,
-            scales,
-            biases,
-            norms,
-            shifts,
-            parts.heads,
-            list((mixing or parts).tensors),
-            parts.eps,
-            getattr(parts.attention, "scaling", 1.0),
-            getattr(slots, "turns", None),
-            getattr(parts.attention, "sinks", None),
-            **more,
+            *given, *in_8_bits, current, filled, *lists, parts.eps, scaling, turns, sinks, **more, **half
         )
 
     def trial() -> torch.Tensor:  # changes no state
         return run(*kept[:attended], *(one.clone() for one in kept[attended:]))
 
+    if ranks:
+        return shared_layer(module, parts, weights, scales, biases, functools.partial(run, *kept))
     if router is None and not torch.compiler.is_compiling():
         settings.settle(weights, hidden.shape[0], parts.gated, trial)
         if not hasattr(module, "tokendyno_checked") and not torch.cuda.is_current_stream_capturing():
@@ -488,41 +408,20 @@ def _near(found: torch.Tensor, expected: torch.Tensor, hidden: torch.Tensor) -> 
 def shared_layer(
     module: nn.Module,
     parts: Parts,
-    hidden: torch.Tensor,
-    cached: object,
-    cos: torch.Tensor,
-    sin: torch.Tensor,
-    matrices: list[tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]],
+    weights: list[torch.Tensor],
+    scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor | None],
+    run: Callable[..., torch.Tensor],
 ) -> torch.Tensor:
     """The same in a model that is split over ranks: after each half of the layer they add up their parts, of which
     the first rank's has the residual and the bias."""
-    output, first, (before, _, between, _) = parts.products[1], parts.products[1].first, parts.norms
-    weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
+    output, first = parts.products[1], parts.products[1].first
     if not first:
         biases[1::2] = [None] * len(biases[1::2])
-    part = decoder_layer_attention(
-        hidden,
-        cos,
-        sin,
-        cached.keys,
-        cached.values,
-        cached.slots.current,
-        cached.slots.filled,
-        weights,
-        scales,
-        biases,
-        before,
-        parts.heads,
-        parts.eps,
-        parts.attention.scaling,
-        first,
-        getattr(cached.slots, "turns", None),
-        getattr(parts.attention, "sinks", None),
-    )
-    middle = add_up(output, part)
+    middle = add_up(output, run(half=True, residual=first))
     if parts.experts is not None:
         return middle + add_up(output, routed_part(parts, module.post_attention_layernorm(middle)))
-    part = feed_forward(middle, weights[2:], scales[2:], biases[2:], between, parts.eps, first)
+    part = feed_forward(middle, weights[2:], scales[2:], biases[2:], parts.norms[2], parts.eps, first)
     return add_up(parts.products[3], part)
 
 

@@ -106,10 +106,10 @@ class Parts(NamedTuple):
 
     attention: nn.Module
     products: tuple[nn.Module, ...]
-    norms: list[torch.Tensor | None]
-    eps: float
-    offset: float
-    heads: list[torch.Tensor | None]
+    norms: tuple[torch.Tensor | None, ...] = _NONE
+    eps: float = 0.0
+    offset: float = 0.0
+    heads: tuple[torch.Tensor | None, ...] = _NONE[:2]
     activation: int = SILU
     router: nn.Module | None = None
     experts: nn.Module | None = None
@@ -152,20 +152,21 @@ def describe(module: nn.Module) -> Parts | None:
     norms = [getattr(module, name, None) for name in names]
     last = norms[3] or norms[2]
     eps, offset = (last.eps, 1.0) if hasattr(last, "eps") else (last.variance_epsilon, 0.0)  # Gemma's adds 1
-    common, attention = (_weights(norms), eps, offset), getattr(module, "self_attn", None)
+    common, attention = {"norms": _weights(norms), "eps": eps, "offset": offset}, getattr(module, "self_attn", None)
     if attention is None:
-        parts = _describe_mixer(module, *common)
+        parts = _describe_mixer(module)
     elif hasattr(attention, "kv_a_proj_with_mqa"):
-        parts = _describe_latents(attention, *common)
+        parts = _describe_latents(attention)
     else:
-        parts = _describe_attention(attention, *common)
+        parts = _describe_attention(attention)
     if parts is None or parts.products[0] is None:
         return None
     if parts.mixer is None and getattr(module, "mamba", None) is not None:
-        if not hasattr(module, FOLDED) or (beside := _describe_mixer(module, *common)) is None:
+        if not hasattr(module, FOLDED) or (beside := _describe_mixer(module)) is None:
             return None
-        parts = parts._replace(beside=beside)
-    parts = parts._replace(gain=getattr(module, "residual_multiplier", getattr(module, "residual_scale", 1.0)))
+        parts = parts._replace(beside=beside._replace(**common))
+    gain = getattr(module, "residual_multiplier", getattr(module, "residual_scale", 1.0))
+    parts = parts._replace(**common, gain=gain)
     if hasattr(getattr(module, "mlp", None), "experts"):
         return _of_mixture(parts, module.mlp)
     wide, down, act = _feed_forward(module)
@@ -176,23 +177,25 @@ def describe(module: nn.Module) -> Parts | None:
 
 def _describe_alone(module: nn.Module) -> Parts | None:
     """A layer of Nemotron-H: attention without rotation, a mixer, or an MLP or a mixture without gates."""
-    mixer, norms, eps = module.mixer, _weights([module.norm, None, None, None]), module.norm.variance_epsilon
+    mixer = module.mixer
+    common = {"norms": _weights([module.norm, None, None, None]), "eps": module.norm.variance_epsilon}
     if module.block_type == "linear_attention":
-        return _describe_mixer(module, norms, eps, 0.0)
+        parts = _describe_mixer(module)
+        return None if parts is None else parts._replace(**common)
     if module.block_type == "full_attention":
-        parts = _describe_attention(mixer, norms, eps, 0.0)._replace(rotated=0)
+        parts = _describe_attention(mixer)._replace(**common, rotated=0)
         return None if parts.products[0] is None else parts
     mlp = getattr(mixer, "shared_experts", mixer)
     act = _ACTIVATIONS.get(type(mlp.act_fn))
-    parts = Parts(module, (mlp.up_proj, mlp.down_proj), norms, eps, 0.0, [None, None], act, gated=False)
+    parts = Parts(module, (mlp.up_proj, mlp.down_proj), **common, activation=act, gated=False)
     if mlp is mixer or act is None:
         return None if act is None else parts
     if routing_of(mixer.gate) is None or type(mixer.fc1_latent_proj) is not nn.Identity:
         return None
-    return parts._replace(norms=[None, None, norms[0], None], router=mixer.gate, experts=mixer.experts)
+    return parts._replace(norms=(None, None, parts.norms[0], None), router=mixer.gate, experts=mixer.experts)
 
 
-def _describe_attention(attention: nn.Module, norms: list[torch.Tensor | None], eps: float, offset: float) -> Parts:
+def _describe_attention(attention: nn.Module) -> Parts:
     """The parts of attention; the first product is None where it is not fused."""
     names = ("q_layernorm", "k_layernorm") if hasattr(attention, "q_layernorm") else ("q_norm", "k_norm")
     output = attention.o_proj if hasattr(attention, "o_proj") else attention.out_proj
@@ -202,10 +205,7 @@ def _describe_attention(attention: nn.Module, norms: list[torch.Tensor | None], 
     return Parts(
         attention,
         (_joined(attention, "qkv_proj", "q_proj"), output),
-        norms,
-        eps,
-        offset,
-        _weights([getattr(attention, name, None) for name in names]),
+        heads=_weights([getattr(attention, name, None) for name in names]),
         cap=getattr(attention, "attn_logit_softcapping", None) or 0.0,
         rotated=turned if rope and getattr(attention, "use_rope", True) else 0,
         pairs=type(attention).__name__ in _PAIRS,
@@ -214,7 +214,7 @@ def _describe_attention(attention: nn.Module, norms: list[torch.Tensor | None], 
     )
 
 
-def _describe_latents(attention: nn.Module, norms: list[torch.Tensor | None], eps: float, offset: float) -> Parts:
+def _describe_latents(attention: nn.Module) -> Parts:
     """The parts of attention to latents; the first product is None where it is not fused."""
     late = attention.q_lora_rank is not None
     after = (attention.q_b_proj.weight, attention.q_a_layernorm.weight) if late else (None, None)
@@ -223,10 +223,6 @@ def _describe_latents(attention: nn.Module, norms: list[torch.Tensor | None], ep
     return Parts(
         attention,
         (_joined(attention, "qkv_proj", "q_a_proj" if late else "q_proj"), attention.o_proj),
-        norms,
-        eps,
-        offset,
-        [None, None],
         rotated=attention.qk_rope_head_dim,
         pairs=known or bool(getattr(attention.config, "rope_interleave", False)),
         mixer=Mixer(LATENTS, *sizes),
@@ -235,7 +231,7 @@ def _describe_latents(attention: nn.Module, norms: list[torch.Tensor | None], ep
     )
 
 
-def _describe_mixer(module: nn.Module, norms: list[torch.Tensor | None], eps: float, offset: float) -> Parts | None:
+def _describe_mixer(module: nn.Module) -> Parts | None:
     """The parts of what stands in the place of attention; None where no kernel computes it."""
     if hasattr(module, "conv"):
         mixer = module.conv
@@ -263,17 +259,8 @@ def _describe_mixer(module: nn.Module, norms: list[torch.Tensor | None], eps: fl
     between = getattr(norm, "weight", None) if sizes.kind == STATE_SPACE else None  # of Falcon-H1 maybe an nn.Identity
     if between is not None and type(norm).__name__ in _GROUPED:
         between = between.view(sizes.groups, -1)
-    return Parts(
-        mixer,
-        products,
-        norms,
-        eps,
-        offset,
-        [None, None],
-        mixer=sizes,
-        tensors=(conv.weight.squeeze(1), conv.bias, *more),
-        between=between,
-    )
+    tensors = conv.weight.squeeze(1), conv.bias, *more
+    return Parts(mixer, products, mixer=sizes, tensors=tensors, between=between)
 
 
 def _feed_forward(module: nn.Module) -> tuple[nn.Module | None, nn.Module, nn.Module]:
@@ -340,9 +327,7 @@ def _describe_gpt2(module: nn.Module) -> Parts | None:
         products,
         _weights([before, None, between, None]),
         before.eps,
-        0.0,
-        [None, None],
-        _ACTIVATIONS[type(mlp.act)],
+        activation=_ACTIVATIONS[type(mlp.act)],
         shifts=(before.bias, None, between.bias, None),
         gated=False,
     )
@@ -353,5 +338,5 @@ def rows_of(product: nn.Module) -> torch.Tensor:
     return product.weight.t() if type(product) is Conv1D else product.weight
 
 
-def _weights(norms: list[nn.Module | None]) -> list[torch.Tensor | None]:
-    return [None if norm is None else norm.weight for norm in norms]
+def _weights(norms: list[nn.Module | None]) -> tuple[torch.Tensor | None, ...]:
+    return tuple(None if norm is None else norm.weight for norm in norms)

@@ -20,8 +20,8 @@ from .parts import can_be_early
 
 DIRECT = True  # False: NCCL exchanges everything
 MOST_BYTES = 1 << 19  # of one rank in an exchange: hidden states of a 70B model at batch 32
-_WORDS = 512  # words of 4 bytes per program
-_PLACES = MOST_BYTES // 4
+WORDS: tl.constexpr = tl.constexpr(512)  # of 4 bytes per program
+PLACES: tl.constexpr = tl.constexpr(MOST_BYTES // 4)
 
 
 @triton.jit
@@ -51,7 +51,7 @@ def _word(low, high, KIND: tl.constexpr):
 
 
 @triton.jit
-def _send(own, inboxes, at, here, turn, half, RANK: tl.constexpr, RANKS: tl.constexpr, PLACES: tl.constexpr):
+def _send(own, inboxes, at, here, turn, half, RANK: tl.constexpr, RANKS: tl.constexpr):
     """Put this rank's words into all other inboxes."""
     tagged = (turn.to(tl.int64) << 32) | (own.to(tl.int64) & 0xFFFFFFFF)
     for peer in tl.static_range(RANKS):
@@ -70,7 +70,7 @@ def _received(place, here, turn):
 
 
 @triton.jit
-def tokendyno_all_reduce(
+def tokendyno_all_exchange(
     mine,
     out,
     inboxes,
@@ -82,12 +82,10 @@ def tokendyno_all_reduce(
     KIND: tl.constexpr,
     RANK: tl.constexpr,
     RANKS: tl.constexpr,
-    PLACES: tl.constexpr,
-    WORDS: tl.constexpr,
     EARLY: tl.constexpr,
 ):
     """out (words,) = the sum over all ranks of `mine` (words,), of 4 bytes with numbers of type KIND: in float32 and in
-    the order of ranks, so that it is the same on each.
+    the order of ranks, so that it is the same on each. KIND is None: out (RANKS, words) = what each rank had.
 
     inboxes  (RANKS,) int64: the address of each rank's inbox, (2, RANKS, PLACES) int64 in its own memory. An exchange
              uses one half of it, the next the other: who is at number n has read n - 1, which the others sent after
@@ -109,49 +107,22 @@ def tokendyno_all_reduce(
         own = tl.load(mine, mask=here & (row >= 0) & (row < ROWS), other=0)
     else:
         own = tl.load(mine + at, mask=here, other=0)
-    _send(own, inboxes, at, here, turn, half, RANK, RANKS, PLACES)
+    _send(own, inboxes, at, here, turn, half, RANK, RANKS)
     inbox = tl.load(inboxes + RANK).to(tl.pointer_type(tl.int64)) + half
-    low, high = tl.zeros((WORDS,), tl.float32), tl.zeros((WORDS,), tl.float32)
+    if KIND is not None:
+        low, high = tl.zeros((WORDS,), tl.float32), tl.zeros((WORDS,), tl.float32)
     for peer in tl.static_range(RANKS):
         word = own
         if peer != RANK:
             word = _received(inbox + peer * PLACES + at, here, turn)
-        low += _low(word, KIND)
-        if KIND.primitive_bitwidth < 32:
-            high += _high(word, KIND)
-    tl.store(out + at, _word(low, high, KIND), mask=here)
-    tl.store(turns + tl.program_id(0), turn)
-
-
-@triton.jit
-def tokendyno_all_gather(
-    mine,
-    out,
-    inboxes,
-    turns,
-    words,
-    RANK: tl.constexpr,
-    RANKS: tl.constexpr,
-    PLACES: tl.constexpr,
-    WORDS: tl.constexpr,
-    EARLY: tl.constexpr,
-):
-    """out (RANKS, words) = what each rank had in `mine` (words,)."""
-    at = tl.program_id(0) * WORDS + tl.arange(0, WORDS)
-    here = at < words
-    if EARLY:
-        gdc_launch_dependents()
-        gdc_wait()
-    turn = tl.load(turns + tl.program_id(0)) + 1
-    half = (turn & 1) * RANKS * PLACES
-    own = tl.load(mine + at, mask=here, other=0)
-    _send(own, inboxes, at, here, turn, half, RANK, RANKS, PLACES)
-    inbox = tl.load(inboxes + RANK).to(tl.pointer_type(tl.int64)) + half
-    for peer in tl.static_range(RANKS):
-        word = own
-        if peer != RANK:
-            word = _received(inbox + peer * PLACES + at, here, turn)
-        tl.store(out + peer * words + at, word, mask=here)
+        if KIND is None:
+            tl.store(out + peer * words + at, word, mask=here)
+        else:
+            low += _low(word, KIND)
+            if KIND.primitive_bitwidth < 32:
+                high += _high(word, KIND)
+    if KIND is not None:
+        tl.store(out + at, _word(low, high, KIND), mask=here)
     tl.store(turns + tl.program_id(0), turn)
 
 
@@ -190,13 +161,13 @@ def _shared(ranks: int, rank: int, device: torch.device) -> Peers | None:
     import torch.distributed._symmetric_memory as symmetric
 
     try:
-        inbox = symmetric.empty(2, ranks, _PLACES, dtype=torch.int64, device=device)
+        inbox = symmetric.empty(2, ranks, PLACES.value, dtype=torch.int64, device=device)
         handle = symmetric.rendezvous(inbox, dist.group.WORLD.group_name)
     except RuntimeError:
         return None
     inbox.zero_()
     places = [handle.get_buffer(one, inbox.shape, inbox.dtype).data_ptr() for one in range(ranks)]
-    turns = torch.zeros(_PLACES // _WORDS, dtype=torch.int32, device=device)
+    turns = torch.zeros(PLACES.value // WORDS.value, dtype=torch.int32, device=device)
     return Peers(rank, torch.tensor(places, device=device), turns, inbox, handle)
 
 
@@ -210,23 +181,33 @@ def direct(part: torch.Tensor, numbers: int = 0) -> bool:
 _KINDS = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.float32: tl.float32}
 
 
-def _exchange(kernel: object, part: torch.Tensor, out: torch.Tensor, words: int, **more: object):
+def _exchange(
+    part: torch.Tensor,
+    out: torch.Tensor,
+    words: int,
+    kind: object,
+    ids: torch.Tensor | None = None,
+    columns: int = 1,
+    rows: int = 0,
+) -> torch.Tensor:
     shared, early = peers(), can_be_early()
-    kernel[(triton.cdiv(words, _WORDS),)](
+    tokendyno_all_exchange[(triton.cdiv(words, WORDS.value),)](
         part.view(-1).view(torch.int32),
         out.view(-1).view(torch.int32),
         shared.addresses,
         shared.turns,
         words,
-        **more,
+        ids,
+        columns,
+        ROWS=rows,
+        KIND=kind,
         RANK=shared.rank,
         RANKS=shared.inbox.shape[1],
-        PLACES=_PLACES,
-        WORDS=_WORDS,
         EARLY=early,
         launch_pdl=early,
         num_warps=4,
     )
+    return out
 
 
 def _words(tensor: torch.Tensor) -> int:
@@ -235,29 +216,16 @@ def _words(tensor: torch.Tensor) -> int:
 
 def add_up(part: torch.Tensor) -> torch.Tensor:
     """The sum of all ranks' parts, in place; where `direct`."""
-    kind = _KINDS[part.dtype]
-    _exchange(tokendyno_all_reduce, part, part, _words(part), ids=part, columns=1, ROWS=0, KIND=kind)
-    return part
+    return _exchange(part, part, _words(part), _KINDS[part.dtype], part)
 
 
 def looked_up(ids: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
     """Rows of a table of which each rank has as many, (*ids.shape, columns); where the result is `direct`."""
     out = torch.empty(*ids.shape, table.shape[1], dtype=table.dtype, device=table.device)
-    _exchange(
-        tokendyno_all_reduce,
-        table,
-        out,
-        _words(out),
-        ids=ids,
-        columns=_words(table[0]),
-        ROWS=table.shape[0],
-        KIND=_KINDS[table.dtype],
-    )
-    return out
+    return _exchange(table, out, _words(out), _KINDS[table.dtype], ids, _words(table[0]), table.shape[0])
 
 
 def gather(part: torch.Tensor) -> torch.Tensor:
     """All ranks' parts, one after the other, (ranks, *shape); where `direct`."""
     out = torch.empty(dist.get_world_size(), *part.shape, dtype=part.dtype, device=part.device)
-    _exchange(tokendyno_all_gather, part, out, _words(part))
-    return out
+    return _exchange(part, out, _words(part), None)

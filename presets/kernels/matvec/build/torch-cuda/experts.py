@@ -35,7 +35,7 @@ from .parts import can_be_early
 from .routing import selected
 from .settings import ONCE, Settings
 
-BLOCK = 32  # weights with one scale
+BLOCK: tl.constexpr = tl.constexpr(32)  # weights with one scale
 WORDS: tl.constexpr = tl.constexpr(128)  # that a warp reads at once: 16 bytes a lane
 
 
@@ -51,17 +51,30 @@ class Gate(NamedTuple):
     cubic: float = 0.0
     squared: float = 0.0
 
+    def curve(self) -> tuple[float, float, float, float]:
+        """What `gated` takes."""
+        return self.limit, self.alpha, self.more, self.cubic
+
 
 class Cut(NamedTuple):
-    """How a warp reads a matrix of K columns: R rows at once, PER weights to a word, one unit for UNIT elements of the
-    vector; a row has WIDTH words, which take CHUNKS turns. Fields alone: Triton 3.8 hands a kernel nothing else."""
+    """How matrices (E, N, K) are read, R rows at once by each of W warps, PER weights to a word, one unit for UNIT
+    elements of the vector; a row has WIDTH words, which take CHUNKS turns. APART: rows of gate, which lie above those
+    of up, or 0, where they alternate. Fields alone: Triton 3.8 hands a kernel nothing else."""
 
+    E: int
+    N: int
     K: int
     PER: int
     UNIT: int
     R: int
+    W: int
     WIDTH: int
     CHUNKS: int
+    APART: int
+    BIAS: bool
+    SQUARED: bool
+    STAGES: int
+    EARLY: bool
 
 
 # --- a vector, and its product with words of the weights ------------------------------------------
@@ -143,22 +156,21 @@ def _dot8(word, pairs, offset, zero):
 
 
 @triton.jit
-def words_of(w, line, inside, CUT: tl.constexpr, APART: tl.constexpr):
+def words_of(w, line, inside, CUT: tl.constexpr):
     """All words of R rows of each warp, as CHUNKS * R tensors (W, 128).
 
     line, inside   the first of the rows (W,), the others follow, or each second lies APART below; whether they exist
     Shapes are such that every version of Triton gives a row to a warp, and 16 bytes at once to a lane.
     """
     CHUNKS: tl.constexpr = CUT.CHUNKS
-    WIDTH: tl.constexpr = CUT.WIDTH
     R: tl.constexpr = CUT.R
     words = ()
     for chunk in tl.static_range(CHUNKS):
         place = tl.arange(0, WORDS) + chunk * WORDS
         for row in tl.static_range(R):
-            after = row // 2 + row % 2 * APART if APART > 0 else row
-            at = w + (line + after)[:, None] * WIDTH + place[None, :]
-            valid = inside[:, None] & (place < WIDTH)[None, :]
+            after = row // 2 + row % 2 * CUT.APART if CUT.APART > 0 else row
+            at = w + (line + after)[:, None] * CUT.WIDTH + place[None, :]
+            valid = inside[:, None] & (place < CUT.WIDTH)[None, :]
             words += (tl.load(at, mask=valid, other=0, eviction_policy="evict_first"),)
     return words
 
@@ -167,15 +179,14 @@ def words_of(w, line, inside, CUT: tl.constexpr, APART: tl.constexpr):
 def scales_of(scales, line, inside, CUT: tl.constexpr):
     """Their scales, of MXFP4: CHUNKS * R tensors (W, 32)."""
     CHUNKS: tl.constexpr = CUT.CHUNKS
-    WIDTH: tl.constexpr = CUT.WIDTH
     R: tl.constexpr = CUT.R
     powers = ()
     if CUT.PER == 8:
         for chunk in tl.static_range(CHUNKS):
             group = tl.arange(0, WORDS // 4) + chunk * (WORDS // 4)
             for row in tl.static_range(R):
-                there = scales + (line + row)[:, None] * (WIDTH // 4) + group[None, :]
-                known = inside[:, None] & (group < WIDTH // 4)[None, :]
+                there = scales + (line + row)[:, None] * (CUT.WIDTH // 4) + group[None, :]
+                known = inside[:, None] & (group < CUT.WIDTH // 4)[None, :]
                 powers += (tl.load(there, mask=known, other=0),)
     return powers
 
@@ -185,32 +196,31 @@ def vector_of(codes, unit, codes_at, unit_at, CUT: tl.constexpr):
     """What is kept in registers, for all rows, of vectors that begin at codes_at and unit_at (W,): of MXFP4 six tensors
     for each chunk, its units, the four parts of its codes, and their offsets; else nothing."""
     CHUNKS: tl.constexpr = CUT.CHUNKS
-    WIDTH: tl.constexpr = CUT.WIDTH
     found = ()
     if CUT.PER == 8:
         for chunk in tl.static_range(CHUNKS):
             place = (tl.arange(0, WORDS) + chunk * WORDS)[None, :]
-            known = (place < WIDTH) & (codes_at >= 0)[:, None]
+            known = (place < CUT.WIDTH) & (codes_at >= 0)[:, None]
             if CUT.UNIT == 32:
                 group = (tl.arange(0, WORDS // 4) + chunk * (WORDS // 4))[None, :]
-                there = (group < WIDTH // 4) & (codes_at >= 0)[:, None]
+                there = (group < CUT.WIDTH // 4) & (codes_at >= 0)[:, None]
                 found += (tl.load(unit + unit_at[:, None] + group, mask=there, other=0.0),)
             else:
                 found += (tl.load(unit + unit_at[:, None] + place, mask=known, other=0.0),)
             pairs = ()
             for part in tl.static_range(4):
-                pairs += (tl.load(codes + codes_at[:, None] + part * WIDTH + place, mask=known, other=0),)
+                pairs += (tl.load(codes + codes_at[:, None] + part * CUT.WIDTH + place, mask=known, other=0),)
             found += pairs
             found += (_offset(pairs),)
     return found
 
 
 @triton.jit
-def multiplied(words, powers, vector, unit, unit_at, zero, kind, CUT: tl.constexpr, W: tl.constexpr):
+def multiplied(words, powers, vector, unit, unit_at, zero, kind, CUT: tl.constexpr):
     """(W, R) of words times vectors, which in MXFP4 `vector_of` has loaded, and else begin at unit_at (W,)."""
     CHUNKS: tl.constexpr = CUT.CHUNKS
-    WIDTH: tl.constexpr = CUT.WIDTH
     R: tl.constexpr = CUT.R
+    W: tl.constexpr = CUT.W
     totals = ()
     for _ in tl.static_range(R):
         totals += (tl.zeros((W, WORDS // 4), tl.float32),)
@@ -222,13 +232,13 @@ def multiplied(words, powers, vector, unit, unit_at, zero, kind, CUT: tl.constex
             offset = vector[6 * chunk + 5]
         else:
             place = (tl.arange(0, WORDS) + chunk * WORDS)[None, :]
-            known = (place < WIDTH) & (unit_at >= 0)[:, None]
+            known = (place < CUT.WIDTH) & (unit_at >= 0)[:, None]
             first = tl.load(unit + unit_at[:, None] + place, mask=known, other=0.0)
             second = first
             pairs = ()
             offset = place
             if CUT.PER == 2:
-                second = tl.load(unit + unit_at[:, None] + WIDTH + place, mask=known, other=0.0)
+                second = tl.load(unit + unit_at[:, None] + CUT.WIDTH + place, mask=known, other=0.0)
         further = ()
         for row in tl.static_range(R):
             word = words[chunk * R + row]
@@ -255,8 +265,9 @@ def multiplied(words, powers, vector, unit, unit_at, zero, kind, CUT: tl.constex
 
 
 @triton.jit
-def gated(gate, up, limit, alpha, more, cubic):
-    """What `Gate` says of two activations."""
+def gated(gate, up, curve):
+    """What `Gate` says of two activations; curve: of its numbers limit, alpha, more and cubic."""
+    limit, alpha, more, cubic = curve
     gate = tl.minimum(gate, limit)
     up = tl.minimum(tl.maximum(up, -limit), limit)
     return (up + more) * gate / (1 + tl.exp(-gate * alpha * (1 + cubic * gate * gate)))
@@ -264,20 +275,11 @@ def gated(gate, up, limit, alpha, more, cubic):
 
 @triton.jit
 def tokendyno_router(
-    x,
-    norm,
-    w,
-    bias,
-    extra,
-    logits,
-    codes,
-    unit,
+    given,
     eps,
     E: tl.constexpr,
     K: tl.constexpr,
-    BK: tl.constexpr,
     PER: tl.constexpr,
-    UNIT: tl.constexpr,
     BIAS: tl.constexpr,
     EXTRA: tl.constexpr,
     OFFSET: tl.constexpr,
@@ -288,6 +290,8 @@ def tokendyno_router(
     EXTRA   logits are (T, E + 1), the last of them of the row `extra`
     OFFSET  is added to the weights of the norm
     """
+    x, norm, w, bias, extra, logits, codes, unit = given
+    BK: tl.constexpr = triton.next_power_of_2(K)
     row, token = tl.program_id(0), tl.program_id(1)
     x += token * K
     logits += token * (E + EXTRA)
@@ -317,116 +321,93 @@ def tokendyno_router(
             gdc_wait()
         vector = tl.load(x + eight, mask=eight < K, other=0.0).to(tl.float32)
         squares = tl.sum(tl.sum(vector * vector, 1), 0)
-        hand_on(vector * learned * tl.rsqrt(squares / K + eps), 0, codes, unit, K, PER, UNIT)
+        hand_on(vector * learned * tl.rsqrt(squares / K + eps), 0, codes, unit, K, PER, BLOCK)
 
 
 @triton.jit
 def tokendyno_experts_up(
-    codes,
-    unit,
-    logits,
-    beside,
-    w,
-    scales,
-    bias,
-    codes_out,
-    unit_out,
-    limit,
-    alpha,
-    more,
-    cubic,
-    E: tl.constexpr,
-    N: tl.constexpr,
-    ROUTING: tl.constexpr,
-    CUT: tl.constexpr,
-    W: tl.constexpr,
-    UNIT_OUT: tl.constexpr,
-    BIAS: tl.constexpr,
-    APART: tl.constexpr,
-    SQUARED: tl.constexpr,
-    STAGES: tl.constexpr,
-    EARLY: tl.constexpr,
+    handed, choice, part, found, curve, ROUTING: tl.constexpr, CUT: tl.constexpr, UNIT_OUT: tl.constexpr
 ):
     """For the expert in each slot (axis 1 of the grid), its N rows of gate and up, R * W at once: N / 2 activations; if
     SQUARED, N rows of up alone.
 
-    w, scales   int32 (E, N, K / PER), uint8 (E, N, K / 32); W: warps, each of which handles R rows
-    logits, beside   see `selected`; APART: rows of gate, which lie above those of up, or 0, where they alternate
-    The activations go to codes_out and unit_out, a vector for each slot.
+    handed   a vector: codes, unit; found: the same of the activations, a vector for each slot
+    choice   logits, beside: see `selected`
+    part     w int32 (E, N, K / PER), scales uint8 (E, N, K / 32), bias (E, N)
     """
+    codes, unit = handed
+    w, scales, bias = part
+    codes_out, unit_out = found
+    N: tl.constexpr = CUT.N
     R: tl.constexpr = CUT.R
-    if EARLY:
+    W: tl.constexpr = CUT.W
+    if CUT.EARLY:
         gdc_wait()
     slot = tl.program_id(1)
-    ids, _ = selected(logits, beside, 1.0, E, ROUTING)
+    ids, _ = selected(choice[0], choice[1], 1.0, CUT.E, ROUTING)
     number = tl.sum(tl.where(tl.arange(0, ids.shape[0]) == slot, ids, 0), 0)
     expert = number.to(tl.int64)
-    if EARLY and STAGES > 1:  # only now: the dependent reads the logits before it waits
+    if CUT.EARLY and CUT.STAGES > 1:  # only now: the dependent reads the logits before it waits
         gdc_launch_dependents()
-    H: tl.constexpr = N if SQUARED else N // 2
-    each: tl.constexpr = R * W // (8 if SQUARED else 16)
+    H: tl.constexpr = N if CUT.SQUARED else N // 2
+    each: tl.constexpr = R * W // (8 if CUT.SQUARED else 16)
     units: tl.constexpr = H // UNIT_OUT if CUT.PER == 8 else H
     start = tl.zeros((W,), tl.int32)
     begin = tl.program_id(0) * (R * W) + tl.arange(0, W) * R  # N is a multiple of R
     vector = vector_of(codes, unit, start, start, CUT)
     powers = scales_of(scales, expert * N + begin, begin < N, CUT)
-    for tile in tl.range(tl.program_id(0), tl.cdiv(N, R * W), tl.num_programs(0), num_stages=STAGES):
+    for tile in tl.range(tl.program_id(0), tl.cdiv(N, R * W), tl.num_programs(0), num_stages=CUT.STAGES):
         first = tile * (R * W) + tl.arange(0, W) * R
-        line = expert * N + (first // 2 if APART > 0 else first)
-        words = words_of(w, line, first < N, CUT, APART)
-        if EARLY and STAGES == 1:  # keeps all loads in front of what uses the first
+        line = expert * N + (first // 2 if CUT.APART > 0 else first)
+        words = words_of(w, line, first < N, CUT)
+        if CUT.EARLY and CUT.STAGES == 1:  # keeps all loads in front of what uses the first
             gdc_launch_dependents()
         rows = first[:, None] + tl.arange(0, R)[None, :]
         constant = tl.zeros((W, R), tl.float32)
-        if BIAS:
+        if CUT.BIAS:
             constant = tl.load(bias + expert * N + rows, mask=rows < N, other=0.0).to(tl.float32)
         later = first + tl.num_programs(0) * (R * W)
         further = scales_of(scales, expert * N + later, later < N, CUT)
-        total = multiplied(words, powers, vector, unit, start, number >> 20, bias.dtype.element_ty, CUT, W)
+        total = multiplied(words, powers, vector, unit, start, number >> 20, bias.dtype.element_ty, CUT)
         powers = further
-        if SQUARED:
+        if CUT.SQUARED:
             result = tl.maximum(total, 0.0) * total
         else:
             gate, up = tl.split(tl.reshape(total + constant, (R * W // 2, 2)))
-            result = gated(gate, up, limit, alpha, more, cubic)
+            result = gated(gate, up, curve)
         result = tl.reshape(result, (each, 8))
         hand_on(result, tile * each, codes_out + slot * (H // 2), unit_out + slot * units, H, CUT.PER, UNIT_OUT)
 
 
 @triton.jit
 def tokendyno_experts_down(
-    codes,
-    unit,
-    logits,
-    beside,
-    w,
-    scales,
-    bias,
+    handed,
+    choice,
+    part,
     residual,
     shared,
     out,
     factor,
-    E: tl.constexpr,
-    N: tl.constexpr,
     ROUTING: tl.constexpr,
     CUT: tl.constexpr,
-    W: tl.constexpr,
-    BIAS: tl.constexpr,
     RESIDUAL: tl.constexpr,
     SHARED: tl.constexpr,
-    STAGES: tl.constexpr,
-    EARLY: tl.constexpr,
 ):
     """out (N,) = residual + the sum over slots of share * (w of its expert (N, K) @ its activations (K,) + bias).
 
     SHARED  shared (N,), times the sigmoid of the logit after those of experts, is added too
     W / TOPP of the warps handle the expert of one slot.
     """
+    codes, unit = handed
+    logits, beside = choice
+    w, scales, bias = part
+    N: tl.constexpr = CUT.N
     R: tl.constexpr = CUT.R
+    W: tl.constexpr = CUT.W
     CHUNKS: tl.constexpr = CUT.CHUNKS
-    if EARLY:
+    if CUT.EARLY:
         gdc_launch_dependents()
-    ids, shares = selected(logits, beside, factor, E, ROUTING)
+    ids, shares = selected(logits, beside, factor, CUT.E, ROUTING)
     TOPP: tl.constexpr = ids.shape[0]
     each: tl.constexpr = W // TOPP
     warp = tl.arange(0, W)
@@ -446,23 +427,22 @@ def tokendyno_experts_down(
             vector += (tl.zeros((W, WORDS // 4 if CUT.UNIT == 32 else WORDS), tl.float32),)
             for _ in tl.static_range(5):
                 vector += (tl.zeros((W, WORDS), tl.int32),)
-    for tile in tl.range(begin, tl.cdiv(N, R * each), tl.num_programs(0), num_stages=STAGES):
+    for tile in tl.range(begin, tl.cdiv(N, R * each), tl.num_programs(0), num_stages=CUT.STAGES):
         first = tile * (R * each) + (warp % each) * R
-        words = words_of(w, expert * N + first, (first < N) & (slot < ROUTING.top), CUT, 0)
+        words = words_of(w, expert * N + first, (first < N) & (slot < ROUTING.top), CUT)
         rows = first[:, None] + tl.arange(0, R)[None, :]  # (W, R)
         inside = (rows < N) & (slot < ROUTING.top)[:, None]
         constant = tl.zeros((W, R), tl.float32)
-        if BIAS:
+        if CUT.BIAS:
             constant = tl.load(bias + expert[:, None] * N + rows, mask=inside, other=0.0).to(tl.float32)
         if tile == begin:
-            if EARLY:
+            if CUT.EARLY:
                 gdc_wait()
             vector = vector_of(codes, unit, start * (CUT.K // 2), start * units, CUT)
         later = first + tl.num_programs(0) * (R * each)
         further = scales_of(scales, expert * N + later, (later < N) & (slot < ROUTING.top), CUT)
-        total = multiplied(
-            words, powers, vector, unit, start * units, (number >> 20)[:, None], bias.dtype.element_ty, CUT, W
-        )
+        zero = (number >> 20)[:, None]
+        total = multiplied(words, powers, vector, unit, start * units, zero, bias.dtype.element_ty, CUT)
         powers = further
         weighted = tl.where(inside, (total + constant) * share[:, None], 0.0)
         whole = tl.sum(tl.reshape(weighted, (TOPP, each * R)), 0)
@@ -470,7 +450,7 @@ def tokendyno_experts_down(
         if RESIDUAL:
             whole += tl.load(residual + to, mask=to < N, other=0.0).to(tl.float32)
         if SHARED:
-            opened = 1 / (1 + tl.exp(-tl.load(logits + E)))
+            opened = 1 / (1 + tl.exp(-tl.load(logits + CUT.E)))
             whole += opened * tl.load(shared + to, mask=to < N, other=0.0).to(tl.float32)
         tl.store(out + to, whole.to(out.dtype.element_ty), mask=to < N)
 
@@ -483,7 +463,7 @@ def per_word(weight: torch.Tensor) -> int:
 def sizes(weight: torch.Tensor) -> tuple[int, int, int]:
     """(experts, rows, columns) of blocks (E, N, K / 32, 16), or of (E, N, K)."""
     experts, rows, columns = weight.shape[:3]
-    return experts, rows, columns * BLOCK if weight.dtype == torch.uint8 else columns
+    return experts, rows, columns * BLOCK.value if weight.dtype == torch.uint8 else columns
 
 
 Part = tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]
@@ -562,22 +542,13 @@ def router(
         codes = unit = torch.empty_like(x)
         per = 1
     else:
-        codes, unit = buffers(1, columns, per, BLOCK, x.device)
+        codes, unit = buffers(1, columns, per, BLOCK.value, x.device)
     tokendyno_router[(rows + 1, tokens)](
-        x,
-        norm,
-        weight,
-        weight if bias is None else bias,
-        weight if extra is None else extra,
-        logits,
-        codes,
-        unit,
+        (x, norm, weight, *(weight if one is None else one for one in (bias, extra)), logits, codes, unit),
         eps,
         E=experts,
         K=columns,
-        BK=triton.next_power_of_2(columns),
         PER=per,
-        UNIT=BLOCK,
         BIAS=bias is not None,
         EXTRA=extra is not None,
         OFFSET=offset,
@@ -600,26 +571,18 @@ def up(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The activations of the chosen experts, as (codes, unit). logits, beside: see `selected`. Gate and up alternate
     where there are biases."""
-    (_, rows, columns), per, bias = sizes(part[0]), per_word(part[0]), part[2]
+    (_, rows, columns), per = sizes(part[0]), per_word(part[0])
     how = dict(tuned or settings.for_experts(per, columns, False, routing.top))
-    unit_out = BLOCK if how["R"] * how["num_warps"] % (2 * BLOCK) == 0 else 8
+    unit_out = BLOCK.value if how["R"] * how["num_warps"] % (2 * BLOCK.value) == 0 else 8
     found = buffers(routing.top, rows if gate.squared else rows // 2, per, unit_out, unit.device)
     programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * how["num_warps"]))
+    apart = 0 if part[2] is not None or gate.squared else rows // 2
     tokendyno_experts_up[(programs, routing.top)](
-        codes,
-        unit,
-        logits,
-        logits if beside is None else beside,
-        *_tensors(part),
-        *found,
-        gate.limit,
-        gate.alpha,
-        gate.more,
-        gate.cubic,
+        *_given((codes, unit), logits, beside, part),
+        found,
+        gate.curve(),
         UNIT_OUT=unit_out,
-        APART=0 if bias is not None or gate.squared else rows // 2,
-        SQUARED=gate.squared > 0,
-        **_constants(part, routing, unit, how),
+        **_constants(part, routing, unit, how, apart, gate.squared > 0),
     )
     return found
 
@@ -644,11 +607,7 @@ def down(
     each = how["num_warps"] // triton.next_power_of_2(routing.top)
     programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * each))
     tokendyno_experts_down[(programs,)](
-        codes,
-        unit,
-        logits,
-        logits if beside is None else beside,
-        *_tensors(part),
+        *_given((codes, unit), logits, beside, part),
         out if residual is None else residual,
         out if shared is None else shared,
         out,
@@ -659,24 +618,32 @@ def down(
     )
 
 
-def _tensors(part: Part) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Words, scales and bias; where there are none, something that is not read."""
+def _given(handed: tuple, logits: torch.Tensor, beside: torch.Tensor | None, part: Part) -> tuple[tuple, tuple, tuple]:
+    """What both kernels get first: where there is nothing, something that is not read."""
     weight, scales, bias = part
-    return weight.view(torch.int32), weight if scales is None else scales, weight if bias is None else bias
+    choice = logits, logits if beside is None else beside
+    return handed, choice, (weight.view(torch.int32), *(weight if one is None else one for one in (scales, bias)))
 
 
-def _constants(part: Part, routing: Routing, unit: torch.Tensor, how: Settings) -> dict[str, object]:
+def _constants(
+    part: Part, routing: Routing, unit: torch.Tensor, how: Settings, apart: int = 0, squared: bool = False
+) -> dict[str, object]:
     (experts, rows, columns), per, early = sizes(part[0]), per_word(part[0]), can_be_early()
     width = columns // per
-    return {
-        "E": experts,
-        "N": rows,
-        "ROUTING": routing,
-        "CUT": Cut(columns, per, columns // unit.shape[1], how["R"], width, triton.cdiv(width, WORDS.value)),
-        "W": how["num_warps"],
-        "BIAS": part[2] is not None,
-        "STAGES": how["STAGES"],
-        "EARLY": early,
-        "launch_pdl": early,
-        "num_warps": how["num_warps"],
-    }
+    cut = Cut(
+        E=experts,
+        N=rows,
+        K=columns,
+        PER=per,
+        UNIT=columns // unit.shape[1],
+        R=how["R"],
+        W=how["num_warps"],
+        WIDTH=width,
+        CHUNKS=triton.cdiv(width, WORDS.value),
+        APART=apart,
+        BIAS=part[2] is not None,
+        SQUARED=squared,
+        STAGES=how["STAGES"],
+        EARLY=early,
+    )
+    return {"ROUTING": routing, "CUT": cut, "launch_pdl": early, "num_warps": how["num_warps"]}

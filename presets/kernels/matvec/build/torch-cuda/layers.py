@@ -21,10 +21,14 @@ class Linear(_Layer):
     bias: torch.Tensor | None
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        matrix = ops.matrix(self.weight) if input.is_cuda else None
-        if matrix is None or not ops.few(input, matrix[0]):
-            return nn.functional.linear(input, self.weight, self.bias)
-        return ops.linear(input, matrix[0], matrix[1], self.bias)
+        return _product(input, self.weight, self.bias)
+
+
+def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    matrix = ops.matrix(weight) if x.is_cuda else None
+    if matrix is None or not ops.few(x, matrix[0]):
+        return nn.functional.linear(x, weight, bias)
+    return ops.linear(x, *matrix, bias)
 
 
 class SummedLinear(_Layer):
@@ -33,12 +37,7 @@ class SummedLinear(_Layer):
     can_torch_compile = False
 
     def forward(self, x):
-        matrix = ops.matrix(self.weight) if x.is_cuda else None
-        if matrix is None or not ops.few(x, matrix[0]):
-            part = nn.functional.linear(x, self.weight)
-        else:
-            part = ops.linear(x, *matrix, None)
-        out = decoder_layer.add_up(self, part)
+        out = decoder_layer.add_up(self, _product(x, self.weight, None))
         return out if self.bias is None else out + self.bias
 
 
@@ -241,7 +240,7 @@ class StepEnd(_Layer):
     """Replaces the end of a greedy step of the custom decode loop: next token and all counters, in one kernel."""
 
     def forward(self, logits, step):
-        if torch.compiler.is_compiling() or not steps.can_end(logits, step):
+        if torch.compiler.is_compiling() or not steps.can_end(logits):
             type(self).forward(self, logits, step)
         else:
             steps.end(logits, step)

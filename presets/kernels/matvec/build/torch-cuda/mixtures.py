@@ -47,22 +47,12 @@ def _powers(scales, first, rows, k, N: tl.constexpr, K: tl.constexpr, BK: tl.con
 
 @triton.jit
 def _tile(
-    w,
-    power,
-    line,
-    rows,
-    k,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    BK: tl.constexpr,
-    PACKED: tl.constexpr,
-    kind: tl.constexpr,
-    ASM: tl.constexpr,
+    w, power, line, rows, k, N: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, kind: tl.constexpr, ASM: tl.constexpr
 ):
     """(BN, BK) of an expert's matrix, of `rows` (BN,), which begin at `line`, and columns from k on, in whole blocks;
     decoded by ASM, SMALLER times it."""
     BN: tl.constexpr = rows.shape[0]
-    if PACKED:
+    if w.dtype.element_ty == tl.uint8:
         place = k // 2 + tl.arange(0, BK // 2)
         known = (rows < N)[:, None] & (place < K // 2)[None, :]
         codes = tl.load(w + line[:, None] * (K // 2) + place[None, :], mask=known, other=0)
@@ -91,18 +81,11 @@ def _tile(
 @triton.jit
 def tokendyno_experts_tiles(
     x,
-    w,
-    scales,
-    bias,
-    order,
-    begins,
-    shares,
+    part,
+    routed,
     out,
     pairs,
-    limit,
-    alpha,
-    more,
-    cubic,
+    curve,
     K: tl.constexpr,
     N: tl.constexpr,
     PER_TOKEN: tl.constexpr,
@@ -111,7 +94,6 @@ def tokendyno_experts_tiles(
     BT: tl.constexpr,
     BN: tl.constexpr,
     BK: tl.constexpr,
-    PACKED: tl.constexpr,
     UP: tl.constexpr,
     BIAS: tl.constexpr,
     APART: tl.constexpr,
@@ -121,6 +103,7 @@ def tokendyno_experts_tiles(
 ):
     """A program handles BN of the N rows of one expert, for all (token, slot) pairs routed to it, BT at a time.
 
+    routed  order, begins, shares:
     order   pairs, sorted by expert; those of expert e begin at begins[e]. Or, of at most PAIRS, a power of two, the
             expert of each of the `pairs`; BY_PAIR: there is a program for each pair, idle where an earlier one has its
             expert, not for each expert
@@ -129,6 +112,9 @@ def tokendyno_experts_tiles(
     APART   rows of gate, which lie above those of up, or 0, where they alternate
     TURNED  rows of weights, not tokens, are the rows of the product; ASM: weights are decoded in bfloat16
     """
+    w, scales, bias = part
+    PACKED: tl.constexpr = w.dtype.element_ty == tl.uint8
+    order, begins, shares = routed
     expert = tl.program_id(1)
     if PAIRS > 0:
         every = tl.arange(0, PAIRS)
@@ -162,7 +148,7 @@ def tokendyno_experts_tiles(
             columns = k + tl.arange(0, BK)
             known = (at < end)[:, None] & (columns < K)[None, :]
             vectors = tl.load(x + source[:, None] * K + columns[None, :], mask=known, other=0.0)
-            weights = _tile(w, power, line, rows, k, N, K, BK, PACKED, x.dtype.element_ty, ASM)
+            weights = _tile(w, power, line, rows, k, N, K, BK, x.dtype.element_ty, ASM)
             power = _powers(scales, first, rows, k + BK, N, K, BK, PACKED)  # single bytes are not copied ahead
             if TURNED:
                 total = tl.dot(weights, tl.trans(vectors), total, input_precision="ieee")
@@ -179,7 +165,7 @@ def tokendyno_experts_tiles(
             tl.store(to, total.to(out.dtype.element_ty), mask=(at < end)[:, None] & (rows < N)[None, :])
         elif UP:
             gate, up = tl.split(tl.reshape(total, (BT, BN // 2, 2)))
-            result = gated(gate, up, limit, alpha, more, cubic)
+            result = gated(gate, up, curve)
             place = tl.program_id(0) * (BN // 2) + tl.arange(0, BN // 2)
             to = out + pair.to(tl.int64)[:, None] * (N // 2) + place[None, :]
             tl.store(to, result.to(out.dtype.element_ty), mask=(at < end)[:, None] & (place < N // 2)[None, :])
@@ -302,24 +288,16 @@ def forward(
         weight, scales, bias = part
         tokendyno_experts_tiles[(triton.cdiv(rows, how["BN"]), min(tokens * top, number) if few else number)](
             source,
-            weight,
-            weight if scales is None else scales,
-            weight if bias is None else bias,
-            order,
-            begins,
-            shares.contiguous(),
+            (weight, *(weight if one is None else one for one in (scales, bias))),
+            (order, begins, shares.contiguous()),
             out,
             tokens * top,
-            gate.limit,
-            gate.alpha,
-            gate.more,
-            gate.cubic,
+            gate.curve(),
             K=width,
             N=rows,
             PER_TOKEN=top,
             PAIRS=triton.next_power_of_2(tokens * top) if few else 0,
             BY_PAIR=tokens * top <= number,
-            PACKED=weight.dtype == torch.uint8,
             UP=part is up,
             BIAS=bias is not None,
             APART=inner if part is up and bias is None and not gate.squared else 0,

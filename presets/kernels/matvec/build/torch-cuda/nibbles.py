@@ -231,12 +231,9 @@ def _rows(
     w,
     scales,
     begin,
-    apart,
-    past,
     N,
-    row,
+    lanes,
     place,
-    word,
     K: gl.constexpr,
     W: gl.constexpr,
     CHUNKS: gl.constexpr,
@@ -245,9 +242,13 @@ def _rows(
 ):
     """Of eight rows and of the eight that lie `apart`, each of which exists if the row `past` further does: words
     (W, 8, 4, 4) of each chunk in turn; scales (W, 8, 4) of those as they are stored; with DOUBLE a factor for each, and
-    offsets (W, 8, 4) of both rows. Nothing here waits for what is loaded here."""
+    offsets (W, 8, 4) of both rows. Nothing here waits for what is loaded here.
+
+    lanes   apart, past, and the row and the word of each lane
+    """
     words, stored, factors, offsets = (), (), (), ()
     absmax, units, offset = scales
+    apart, past, row, word = lanes
     for half in gl.static_range(2):
         line = begin + half * apart + row
         inside = begin + half * past + row < N
@@ -320,17 +321,7 @@ def _chunk(
 
 @gluon.jit
 def tokendyno_nibble_product(
-    x,
-    norm,
-    w,
-    absmax,
-    code,
-    codes,
-    units,
-    offset,
-    bias,
-    residual,
-    out,
+    given,
     N,
     eps,
     K: gl.constexpr,
@@ -357,6 +348,7 @@ def tokendyno_nibble_product(
     KEPT     the vector stays in registers (PARTS is 1), else it is read anew for each tile
     AHEAD    the next tile is asked for before one is multiplied, else after it
     """
+    x, norm, w, absmax, code, codes, units, offset, bias, residual, out = given
     W: gl.constexpr = num_warps
     tile: gl.constexpr = gl.BlockedLayout([1, 1, 1, 4], [1, 8, 4, 1], [W, 1, 1, 1], [3, 2, 1, 0])
     wide: gl.constexpr = gl.BlockedLayout([1, 1, 1, 16], [1, 8, 4, 1], [W, 1, 1, 1], [3, 2, 1, 0])
@@ -378,10 +370,8 @@ def tokendyno_nibble_product(
     tiles = (gl.cdiv(N, EACH) - first + step - 1) // step
     apart = N if FUSED.GATED else 8
     past = 0 if FUSED.GATED else 8
-    scales = (absmax, units, offset)
-    words, stored, factors, offsets = _rows(
-        w, scales, first * EACH, apart, past, N, row, place, word, K, W, CHUNKS, DOUBLE, OFFSETS
-    )
+    scales, lanes = (absmax, units, offset), (apart, past, row, word)
+    held_rows = _rows(w, scales, first * EACH, N, lanes, place, K, W, CHUNKS, DOUBLE, OFFSETS)
     tables = lookup(code, codes, kind, W, DOUBLE)
     table = tables + ((row * 4 + lane + 0 * warp) * 4)[:, :, :, None]
     sums_at = gl.inline_asm_elementwise(SUMS, "=r", [], dtype=gl.int32, is_pure=False, pack=1)
@@ -428,9 +418,8 @@ def tokendyno_nibble_product(
         coming = (first + (turn + 1) // PARTS * step) * EACH
         further = place + (turn + 1) % PARTS * (CHUNKS * W * 128)
         if AHEAD:
-            next_words, next_stored, next_factors, next_offsets = _rows(
-                w, scales, coming, apart, past, N, row, further, word, K, W, CHUNKS, DOUBLE, OFFSETS
-            )
+            next_rows = _rows(w, scales, coming, N, lanes, further, K, W, CHUNKS, DOUBLE, OFFSETS)
+        words, stored, factors, offsets = held_rows
         decoded = _scales(stored, factors, offsets, tables, CHUNKS, DOUBLE)
         sums = zero  # of the last axis: a row, the row 8 below it, nothing, nothing
         for c in gl.static_range(CHUNKS):
@@ -458,12 +447,9 @@ def tokendyno_nibble_product(
         above = gl.sum(gl.where(word == 0, sums, 0.0), 3)
         below = gl.sum(gl.where(word == 1, sums, 0.0), 3)
         leave(left + turn * (64 * W), both(above), both(below))
-        if AHEAD:
-            words, stored, factors, offsets = next_words, next_stored, next_factors, next_offsets
-        else:
-            words, stored, factors, offsets = _rows(
-                w, scales, coming, apart, past, N, row, further, word, K, W, CHUNKS, DOUBLE, OFFSETS
-            )
+        if not AHEAD:
+            next_rows = _rows(w, scales, coming, N, lanes, further, K, W, CHUNKS, DOUBLE, OFFSETS)
+        held_rows = next_rows
     barrier()
     tile_of = gl.minimum(each // EACH, tiles - 1)
     result = collect(sums_at, tile_of, each % EACH, of_all, W, PARTS)
@@ -507,15 +493,9 @@ def product(
     if vector_bytes and vector_bytes + sums_bytes + TABLES_BYTES > STATIC_BYTES - _MARGIN_BYTES:
         # past what a kernel is launched with as it is, Triton asks for more only if this part alone is past it
         space = triton.cdiv(STATIC_BYTES + 1, warps * 256)
-    flags = around.flags()
+    vector = x, *around.tensors(x, "norm")
     tokendyno_nibble_product[(programs,)](
-        x,
-        *around.tensors(x, "norm"),
-        w.view(torch.int32),
-        absmax,
-        *tables,
-        *around.tensors(x, "bias", "residual"),
-        out,
+        (*vector, w.view(torch.int32), absmax, *tables, *around.tensors(x, "bias", "residual"), out),
         rows,
         around.eps,
         K=columns,
@@ -526,7 +506,6 @@ def product(
         TURNS=triton.next_power_of_2(turns),
         CHUNKS=chunks,
         ROOM=space,
-        FUSED=flags,
-        launch_pdl=flags.EARLY,
+        **around.constants(),
         **how,
     )

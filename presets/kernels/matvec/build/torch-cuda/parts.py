@@ -70,13 +70,14 @@ class Fused(NamedTuple):
         """These of its tensors; x stands for one that there is not, and is not read."""
         return [x if getattr(self, name) is None else getattr(self, name) for name in names]
 
-    def flags(self) -> Flags:
-        """The constants of a kernel that computes this."""
+    def constants(self) -> dict[str, object]:
+        """Those of a kernel that computes this, and how it is launched."""
         norm, shift, scale, bias, residual = (
             one is not None for one in (self.norm, self.shift, self.scale, self.bias, self.residual)
         )
         after = (self.gain, self.gated, self.acted, self.activation)
-        return Flags(norm, self.offset, shift, scale, bias, residual, *after, can_be_early())
+        flags = Flags(norm, self.offset, shift, scale, bias, residual, *after, can_be_early())
+        return {"FUSED": flags, "launch_pdl": flags.EARLY}
 
 
 @triton.jit

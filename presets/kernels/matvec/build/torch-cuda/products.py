@@ -13,7 +13,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import cores, settings, slabs
-from .parts import Fused, activated, per_row, wide
+from .parts import Fused, activated, can_be_early, per_row, wide
 from .settings import Settings
 
 MOST_COLUMNS = 1 << 16
@@ -99,28 +99,14 @@ def _moments(x, K, eps, BK: tl.constexpr):
 
 @triton.jit
 def tokendyno_block_product(
-    x,
-    norm,
-    shift,
-    w,
-    scale,
-    bias,
-    residual,
-    out,
-    N,
-    K,
-    eps,
-    FUSED: tl.constexpr,
-    BN: tl.constexpr,
-    BK: tl.constexpr,
-    STAGES: tl.constexpr,
-    AHEAD: tl.constexpr,
+    given, N, K, eps, FUSED: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr, AHEAD: tl.constexpr
 ):
     """out (N,) of w (N, K) and x (K,), as `Fused` says: many programs of BN rows each, which are summed up at the end.
 
     BK     columns that a program reads at once, STAGES times ahead
     AHEAD  elements of each row to prefetch before x is ready
     """
+    x, norm, shift, w, scale, bias, residual, out = given
     rows = tl.program_id(0) * BN + tl.arange(0, BN)
     columns = tl.arange(0, BK)
     inside = rows < N
@@ -179,20 +165,11 @@ def tokendyno_block_product(
 
 @triton.jit
 def tokendyno_stream_product(
-    x,
-    norm,
-    shift,
-    w,
-    scale,
-    bias,
-    residual,
-    out,
-    ask,
-    ask_too,
+    given,
+    asked,
     N,
     K,
     lines,
-    lines_too,
     eps,
     FUSED: tl.constexpr,
     BN: tl.constexpr,
@@ -204,9 +181,10 @@ def tokendyno_stream_product(
 
     SCALED   w is int8, four elements to a word. Groups of four elements of the vector become 14-bit integers with a
              scale each, so that their product with a word is exact and takes two instructions. Not with CENTRED
-    ask, ask_too  ASKS matrices, given in lines of 128 bytes, that later products read: prefetched into L2 while this
-             kernel waits for its vector
+    asked, lines  ASKS of two matrices that later products read, and how many lines of 128 bytes each has: prefetched
+             into L2 while this kernel waits for its vector
     """
+    x, norm, shift, w, scale, bias, residual, out = given
     PER: tl.constexpr = 4 if FUSED.SCALED else 1
     columns = tl.arange(0, BK // PER)
     here = columns < K // PER
@@ -233,9 +211,9 @@ def tokendyno_stream_product(
         added = ahead
         if tile == first:
             if ASKS > 0:
-                _ask_for(ask, lines, 128)
+                _ask_for(asked[0], lines[0], 128)
             if ASKS > 1:
-                _ask_for(ask_too, lines_too, 128)
+                _ask_for(asked[1], lines[1], 128)
             if FUSED.SCALED:
                 four = columns[:, None] * 4 + tl.arange(0, 4)[None, :]
                 if FUSED.NORM:
@@ -336,16 +314,15 @@ def _launch(x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, fused: Fused, h
     programs, grid = how.pop("CTAS", 0), triton.cdiv(rows, how["BN"])
     words = w if fused.scale is None or not programs else w.view(torch.int32)
     given = (x, *fused.tensors(x, "norm", "shift"), words, *fused.tensors(x, "scale", "bias", "residual"), out)
-    flags = fused.flags()
-    more = {"FUSED": flags, "launch_pdl": flags.EARLY, **how}
+    more = {**fused.constants(), **how}
     if not programs:
-        tokendyno_block_product[(grid,)](*given, rows, columns, fused.eps, **more)
+        tokendyno_block_product[(grid,)](given, rows, columns, fused.eps, **more)
         return
-    asked = [*ask, x, x][:2]
-    lines = [one.numel() * one.element_size() // 128 for one in asked]
-    asks, width = len(ask) if flags.EARLY else 0, triton.next_power_of_2(columns)
+    asked = (*ask, x, x)[:2]
+    lines = tuple(one.numel() * one.element_size() // 128 for one in asked)
+    asks, width = len(ask) if can_be_early() else 0, triton.next_power_of_2(columns)
     programs = min(programs, grid)
-    tokendyno_stream_product[(programs,)](*given, *asked, rows, columns, *lines, fused.eps, BK=width, ASKS=asks, **more)
+    tokendyno_stream_product[(programs,)](given, asked, rows, columns, lines, fused.eps, BK=width, ASKS=asks, **more)
 
 
 def sums(w: torch.Tensor, scale: torch.Tensor | None, gated: bool) -> bool:

@@ -93,12 +93,7 @@ def widened(codes, kind: tl.constexpr):
 
 @triton.jit
 def tokendyno_rows_product(
-    x,
-    w,
-    scale,
-    bias,
-    residual,
-    out,
+    given,
     B,
     N,
     K: tl.constexpr,
@@ -116,6 +111,7 @@ def tokendyno_rows_product(
     WHOLE   K and N are multiples of the tile
     AHEAD   elements of each row that are asked into L2 before x is ready
     """
+    x, w, scale, bias, residual, out = given
     rows = tl.program_id(0) * BN + tl.arange(0, BN)
     tokens, columns = tl.arange(0, BB), tl.arange(0, BK)
     real, inside = (tokens < B)[:, None], (rows < N)[:, None]
@@ -238,20 +234,15 @@ def by_tiles(x: torch.Tensor, w: torch.Tensor, fused: Fused, how: Settings) -> t
     count, columns = x.shape[:-1].numel(), w.shape[1]
     rows = w.shape[0] // (2 if fused.gated else 1)
     out = torch.empty(*x.shape[:-1], rows, dtype=x.dtype, device=x.device)
-    flags = fused.flags()
     tokendyno_rows_product[(triton.cdiv(rows, how["BN"]),)](
-        x,
-        w,
-        *fused.tensors(x, "scale", "bias", "residual"),
-        out,
+        (x, w, *fused.tensors(x, "scale", "bias", "residual"), out),
         count,
         rows,
         K=columns,
         BB=max(8 if how["TURNED"] else 16, triton.next_power_of_2(count)),
         WHOLE=rows % how["BN"] == 0 and columns % how["BK"] == 0,
         AHEAD=512 if columns >= 512 else max(64, 128 // w.element_size()),
-        FUSED=flags,
-        launch_pdl=flags.EARLY,
+        **fused.constants(),
         **how,
     )
     return out

@@ -27,16 +27,8 @@ def _weights(at, OFFSET: gl.constexpr):
 
 @gluon.jit
 def tokendyno_slab_product(
-    x,
-    norm,
-    shift,
-    w,
-    bias,
-    residual,
-    out,
-    added,
-    old,
-    sum,
+    given,
+    addition,
     N,
     eps,
     K: gl.constexpr,
@@ -52,6 +44,8 @@ def tokendyno_slab_product(
            it: here by every warp, which takes less time than a kernel of its own. The first program writes it to `sum`
     CHUNK  columns that a warp reads at once, a divisor of K
     """
+    x, norm, shift, w, bias, residual, out = given
+    added, old, sum = addition
     tile: gl.constexpr = gl.BlockedLayout([ROWS, 1, CHUNK // 32], [1, 1, 32], [1, num_warps, 1], [2, 1, 0])
     of_rows: gl.constexpr = gl.SliceLayout(2, tile)
     CHUNKS: gl.constexpr = K // CHUNK
@@ -173,20 +167,14 @@ def launch(
     if columns % SLAB_COLUMNS:
         raise ValueError(f"A slab has a multiple of {SLAB_COLUMNS} columns, not {columns}.")
     chunk = 2 * SLAB_COLUMNS if w.element_size() == 2 and columns % (2 * SLAB_COLUMNS) == 0 else SLAB_COLUMNS
-    flags = fused.flags()
     tokendyno_slab_product[(triton.cdiv(rows, how["ROWS"] * how["num_warps"]),)](
-        x,
-        *fused.tensors(x, "norm", "shift"),
-        w,
-        *fused.tensors(x, "bias", "residual"),
-        out,
-        *(added or (x, x, out)),
+        (x, *fused.tensors(x, "norm", "shift"), w, *fused.tensors(x, "bias", "residual"), out),
+        added or (x, x, out),
         rows,
         fused.eps,
         K=columns,
         CHUNK=chunk,
         ADDED=added is not None,
-        FUSED=flags,
-        launch_pdl=flags.EARLY,
+        **fused.constants(),
         **how,
     )

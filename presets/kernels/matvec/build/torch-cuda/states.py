@@ -12,7 +12,7 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from .description import CONVOLUTION, DELTA_RULE, STATE_SPACE, Mixer
 from .parts import can_be_early
 
-_CHANNELS = 128  # of a program
+CHANNELS: tl.constexpr = tl.constexpr(128)  # of a program
 _MOST_NUMBERS = 1 << 14  # of a head's state, which a program holds in registers
 
 
@@ -29,7 +29,6 @@ def tokendyno_convolution(
     TAPS: tl.constexpr,
     BIAS: tl.constexpr,
     GATED: tl.constexpr,
-    CHANNELS: tl.constexpr,
     EARLY: tl.constexpr,
 ):
     """out (B, C): the newest token's result of a convolution over time of each channel alone, CHANNELS a program.
@@ -213,7 +212,7 @@ def mix(
     convolved = x.new_empty(texts, 1, mixer.channels)
     more = {"EARLY": early, "launch_pdl": early}
     values = mixer.heads * mixer.value_size
-    tokendyno_convolution[(triton.cdiv(mixer.channels, _CHANNELS), texts)](
+    tokendyno_convolution[(triton.cdiv(mixer.channels, CHANNELS.value), texts)](
         x,
         convolutions,
         weight,
@@ -225,7 +224,6 @@ def mix(
         TAPS=convolutions.shape[-1],
         BIAS=bias is not None,
         GATED=mixer.kind == CONVOLUTION,
-        CHANNELS=_CHANNELS,
         num_warps=4,
         **more,
     )
@@ -240,14 +238,15 @@ def mix(
     return out
 
 
-def fits(mixer: Mixer, cached: object, taps: int) -> bool:
+def fits(mixer: Mixer, cached: object, tensors: tuple[torch.Tensor | None, ...]) -> bool:
     """Whether the kernels compute it, with the states of this layer of a cache, which a prompt has filled. In code that
     torch.compile makes they are untried."""
     sizes = mixer.key_size, mixer.value_size
     if any(size & (size - 1) for size in sizes) or sizes[0] * sizes[1] > _MOST_NUMBERS or torch.compiler.is_compiling():
         return False
     known = cached.has_previous_state[0] and not cached.record_past
-    return known and cached.conv_states[0].shape[-1] == taps and all(one.is_contiguous() for one in states_of(cached))
+    known = known and cached.conv_states[0].shape[-1] == tensors[0].shape[-1]
+    return known and all(one.is_contiguous() for one in states_of(cached))
 
 
 def states_of(cached: object) -> list[torch.Tensor]:

@@ -13,7 +13,7 @@ from .parts import can_be_early
 ENDS = True  # False: steps end in plain torch
 ROTATES = True  # False: transformers computes the angles
 MOST_ROWS = 8
-_WORDS = 1024  # vocabulary entries per program
+WORDS: tl.constexpr = tl.constexpr(1024)  # vocabulary entries per program
 
 
 @triton.jit
@@ -36,21 +36,12 @@ def tokendyno_step_end(
     logits,
     stride,
     best,
-    turns,
-    token,
-    positions,
-    out,
-    scored,
-    done,
-    ends,
+    step,
     counters,
     sizes,
-    full,
-    sliding,
-    full_added,
-    sliding_added,
-    full_size,
-    sliding_size,
+    filled,
+    added,
+    slots,
     V,
     L,
     pad,
@@ -58,19 +49,19 @@ def tokendyno_step_end(
     SLIDING: tl.constexpr,
     ADDED: tl.constexpr,
     B: tl.constexpr,
-    ROWS: tl.constexpr,
     PARTS: tl.constexpr,
-    COLUMNS: tl.constexpr,
     ENDS: tl.constexpr,
-    WORDS: tl.constexpr,
     EARLY: tl.constexpr,
 ):
-    """Reads and writes the tensors of the decode loop's `Step`, and of its cache's slots, where it has them, `filled`
-    and with ADDED `added`.
+    """Reads and writes the tensors of the decode loop's `Step`, and of its cache's slots, of full attention and of a
+    sliding window where it has them: `filled`, with ADDED `added`, and how many `slots` there are.
 
     Each program finds the best of WORDS entries of a row of logits (B, V). The last to finish, by `turns`, chooses.
-    best (B, PARTS) int64; ROWS and COLUMNS are the powers of two above B and PARTS
+    best (B, PARTS) int64
     """
+    turns, token, positions, out, scored, done, ends = step
+    ROWS: tl.constexpr = triton.next_power_of_2(B)
+    COLUMNS: tl.constexpr = triton.next_power_of_2(PARTS)
     least: tl.constexpr = -(1 << 63)
     words = tl.program_id(0) * WORDS + tl.arange(0, WORDS)
     rows, parts = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
@@ -108,50 +99,36 @@ def tokendyno_step_end(
         tl.store(out + count * B + rows, chosen, mask=real & (count < L))
         tl.store(scored + count * B + rows, score, mask=real & (count < L))
         if FULL:
-            tl.store(full + rows * full_size + place, tl.full((ROWS,), 1, tl.uint8), mask=real)
+            tl.store(filled[0] + rows * slots[0] + place, tl.full((ROWS,), 1, tl.uint8), mask=real)
             if ADDED:
-                tl.store(full_added + rows * full_size + place, 0.0, mask=real)
+                tl.store(added[0] + rows * slots[0] + place, 0.0, mask=real)
         if SLIDING:
-            tl.store(sliding + rows * sliding_size + ring, tl.full((ROWS,), 1, tl.uint8), mask=real)
+            tl.store(filled[1] + rows * slots[1] + ring, tl.full((ROWS,), 1, tl.uint8), mask=real)
             if ADDED:
-                tl.store(sliding_added + rows * sliding_size + ring, 0.0, mask=real)
+                tl.store(added[1] + rows * slots[1] + ring, 0.0, mask=real)
 
 
-def can_end(logits: torch.Tensor, step: object) -> bool:
-    return (
-        ENDS
-        and logits.is_cuda
-        and logits.shape[0] <= MOST_ROWS
-        and logits.stride(-1) == 1
-        and logits.dtype in (torch.bfloat16, torch.float16, torch.float32)
-        and hasattr(step, "turns")
-        and hasattr(step, "scores")
-    )
+def can_end(logits: torch.Tensor) -> bool:
+    return ENDS and logits.is_cuda and logits.shape[0] <= MOST_ROWS and logits.stride(-1) == 1
 
 
 def end(logits: torch.Tensor, step: object) -> None:
     """Update the tensors of `step` in place from logits (B, V)."""
     early, (batch, vocabulary) = can_be_early(), logits.shape
-    parts = triton.cdiv(vocabulary, _WORDS)
+    parts = triton.cdiv(vocabulary, WORDS.value)
     best = torch.empty(batch, parts, dtype=torch.int64, device=logits.device)
-    slots = (step.cache.full, step.cache.sliding)
+    slots, done = (step.cache.full, step.cache.sliding), step.done.view(torch.uint8)
     added = [getattr(one, "added", None) for one in slots]
     tokendyno_step_end[(parts, batch)](
         logits,
         logits.stride(0),
         best,
-        step.turns,
-        step.token,
-        step.positions,
-        step.out,
-        step.scores,
-        step.done.view(torch.uint8),
-        step.eos,
+        (step.turns, step.token, step.positions, step.out, step.scores, done, step.eos),
         step.cache.counters,
         step.cache.sizes,
-        *(step.turns if one is None else one.filled.view(torch.uint8) for one in slots),
-        *(step.turns if one is None else one for one in added),
-        *(0 if one is None else one.size for one in slots),
+        tuple(step.turns if one is None else one.filled.view(torch.uint8) for one in slots),
+        tuple(step.turns if one is None else one for one in added),
+        tuple(0 if one is None else one.size for one in slots),
         vocabulary,
         step.out.shape[0],
         step.pad,
@@ -159,11 +136,8 @@ def end(logits: torch.Tensor, step: object) -> None:
         SLIDING=slots[1] is not None,
         ADDED=any(one is not None for one in added),
         B=batch,
-        ROWS=triton.next_power_of_2(batch),
         PARTS=parts,
-        COLUMNS=triton.next_power_of_2(parts),
         ENDS=step.eos.numel(),
-        WORDS=_WORDS,
         EARLY=early,
         launch_pdl=early,
         num_warps=4,
@@ -172,18 +146,10 @@ def end(logits: torch.Tensor, step: object) -> None:
 
 @triton.jit
 def tokendyno_rotary(
-    frequencies,
-    positions,
-    cos,
-    sin,
-    scaling,
-    HALF: tl.constexpr,
-    COPIES: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    EARLY: tl.constexpr,
+    frequencies, positions, cos, sin, scaling, HALF: tl.constexpr, COPIES: tl.constexpr, EARLY: tl.constexpr
 ):
     """cos and sin (tokens, COPIES * HALF) of position * frequency, computed in float32; one program per token."""
-    column = tl.arange(0, COLUMNS)
+    column = tl.arange(0, triton.next_power_of_2(HALF))
     inside = column < HALF
     if EARLY:
         gdc_launch_dependents()
@@ -212,16 +178,6 @@ def rotary(
     early, half = can_be_early(), frequencies.numel()
     cos, sin = torch.empty(2, *positions.shape, copies * half, dtype=dtype, device=positions.device)
     tokendyno_rotary[(positions.numel(),)](
-        frequencies,
-        positions,
-        cos,
-        sin,
-        scaling,
-        HALF=half,
-        COPIES=copies,
-        COLUMNS=triton.next_power_of_2(half),
-        EARLY=early,
-        launch_pdl=early,
-        num_warps=1,
+        frequencies, positions, cos, sin, scaling, half, copies, early, launch_pdl=early, num_warps=1
     )
     return cos, sin

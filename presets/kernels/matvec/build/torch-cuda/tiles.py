@@ -126,25 +126,13 @@ def _product(words, pairs, even_high, even_low, odd_high, odd_low, unit, lump):
 
 @triton.jit
 def tokendyno_tile_product(
-    x,
-    norm,
-    w,
-    scale,
-    bias,
-    residual,
-    out,
-    N,
-    K,
-    eps,
-    FUSED: tl.constexpr,
-    BN: tl.constexpr,
-    G: tl.constexpr,
-    STAGES: tl.constexpr,
+    given, N, K, eps, FUSED: tl.constexpr, BN: tl.constexpr, G: tl.constexpr, STAGES: tl.constexpr
 ):
     """As `products.tokendyno_stream_product`, with BN rows per iteration.
 
     w      int32 (rows / 8, K / 128, 32, 4); scale: int32 (K / 128, rows), two bfloat16 each; G: K / 128 or more
     """
+    x, norm, w, scale, bias, residual, out = given
     quarter, word, group = tl.arange(0, 4), tl.arange(0, 4), tl.arange(0, G)
     first = tl.program_id(0)
     total = N * 2 if FUSED.GATED else N
@@ -231,7 +219,4 @@ def product(
         core_tiles.launch(given, rows, columns, around, how)
         return
     programs, groups = min(how.pop("CTAS"), triton.cdiv(rows, how["BN"])), triton.next_power_of_2(columns // GROUP)
-    flags = around.flags()
-    tokendyno_tile_product[(programs,)](
-        *given, rows, columns, around.eps, G=groups, FUSED=flags, launch_pdl=flags.EARLY, **how
-    )
+    tokendyno_tile_product[(programs,)](given, rows, columns, around.eps, G=groups, **around.constants(), **how)
