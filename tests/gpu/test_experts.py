@@ -276,6 +276,29 @@ def test_captured_text_with_them_is_that_of_generate_without(whole: bool, archit
         assert torch.equal(one(asked), greedy(plain, asked))
 
 
+@pytest.mark.parametrize("architecture", ["gpt_oss", *MIXTURES])
+@pytest.mark.parametrize("whole", [False, True])
+def test_captured_prompts_give_the_text_of_generate_without(whole: bool, architecture: str) -> None:
+    """A graph chooses experts anew in each replay: prompts of one length have other shares."""
+    import torch
+
+    from tests.support.decode_loop import NEW, Told, greedy
+    from tokendyno.backend.worker.loop.cache import StaticSlotCache
+    from tokendyno.backend.worker.loop.loop import DecodeLoop
+
+    plain, model = build(architecture), with_triton(build(architecture), whole)
+    for batch in (1, 3):
+        cache = StaticSlotCache(model.config, 60)
+        loop = DecodeLoop(model, 0, [], None, True, prefill_graphs=True)
+        for tokens, padded in ((20, 0), (5, 0), (20, 4), (20, 0), (20, 7)):
+            asked = prompt(tokens, batch, padded if batch > 1 else 0)
+            asked.ids = torch.where(asked.mask > 0, (asked.ids + padded) % 90 + 3, asked.ids)
+            with torch.inference_mode():
+                cache.reset()
+                made = loop.generate(asked.ids, asked.mask, cache, NEW, Told(), ignore_eos=True)
+            assert torch.equal(made, greedy(plain, asked)), (batch, tokens, padded)
+
+
 def packed_and_dense() -> tuple[Any, Any]:
     """The embedded model in MXFP4, as it lies in its file, and dequantized by transformers, both in float32."""
     import torch

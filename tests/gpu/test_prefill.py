@@ -138,6 +138,9 @@ RUNS = [
     ("random:Qwen3-0.6B", "cache=static,loop=own,compile=default,prefill=compiled", 256),
     ("random:Gemma-3-1b", CAPTURED, 300),
     ("random:gpt2", CAPTURED, 100),
+    ("random:pocket", f"{CAPTURED},experts=triton", 200),
+    ("random:pocket", f"{CAPTURED},experts=triton,projections=fused,kernels=local", 200),
+    ("random:DeepSeek-V2-Lite", "lowest-latency", 256),
 ]
 
 
