@@ -18,7 +18,8 @@ SHIPPED = {curve.name: curve for claim in shipped_claims().claims for curve in c
 @pytest.mark.parametrize("curve", [curve for curve in SHIPPED.values() if curve.figure], ids=lambda curve: curve.name)
 def test_a_curve_is_the_whole_sweep_of_its_command(curve: Curve) -> None:
     sweep = msgspec.json.decode((CURVES / f"{curve.name}.json").read_bytes(), type=SweepDocument)
-    asked = make_parser("sweep").parse_args(shlex.split(curve.command)[1:])
+    words = shlex.split(curve.command)
+    asked = make_parser("sweep").parse_args(words[words.index("tokendyno") + 1 :])
     assert {name: values.split(",") for name, _, values in (one.partition("=") for one in asked.over)} == sweep.over
     assert (asked.model, asked.rounds) == (sweep.model, sweep.rounds)
     assert sweep.traffic or asked.max_new_tokens == sweep.workload.max_new_tokens
