@@ -140,7 +140,7 @@ RUNS = [
     ("random:gpt2", CAPTURED, 100),
     ("random:pocket", f"{CAPTURED},experts=triton", 200),
     ("random:pocket", f"{CAPTURED},experts=triton,projections=fused,kernels=local", 200),
-    ("random:DeepSeek-V2-Lite", "lowest-latency", 256),
+    ("random:DeepSeek-V2-Lite", f"{CAPTURED},experts=triton,projections=fused,kernels=local", 256),
 ]
 
 
