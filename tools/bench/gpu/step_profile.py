@@ -37,6 +37,7 @@ from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.projections import fuse
 
 STEPS, ROUNDS, WARM = 200, 3, 20
+EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")  # the number of experts in a config
 PIECES: dict[str, tuple[str, str, str, Any]] = {
     "attention in one kernel": ("tokendyno-matvec", "attention", "FOLDED", False),
     "long caches in blocks": ("tokendyno-matvec", "attention", "LONG", False),
@@ -67,6 +68,8 @@ class Bed:
         config = next(entry.config for entry in catalogue() if entry.name == name)
         if ranks > 1:
             config = part_of(config, ranks)
+        text = json.loads(config)
+        text = text.get("text_config", text)
         plan = LoadPlan(
             ModelSource("random", config_json=config),
             dtype="bfloat16",
@@ -75,8 +78,8 @@ class Bed:
             kernels="local",
             kernels_path=str(kernel_packages.BUNDLED),
             projections="fused",
-            experts=TRITON if json.loads(config).keys() & {"num_local_experts", "num_experts"} else None,
-            kernels_rows=json.loads(config)["model_type"] in ("gpt2", "phi3"),
+            experts=TRITON if any(text.get(name) for name in EXPERTS) else None,
+            kernels_rows=text["model_type"] in ("gpt2", "phi3"),
         )
         if quantization == "none":
             self.model = random_model(config, plan.dtype, None, plan.device).eval()

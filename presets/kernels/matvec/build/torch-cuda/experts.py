@@ -344,8 +344,7 @@ def tokendyno_experts_up(
     if CUT.EARLY:
         gdc_wait()
     slot = tl.program_id(1)
-    ids, _ = selected(choice[0], choice[1], 1.0, CUT.E, ROUTING)
-    number = tl.sum(tl.where(tl.arange(0, ids.shape[0]) == slot, ids, 0), 0)
+    number, _ = selected(choice[0], choice[1], 1.0, tl.zeros((W,), tl.int32) + slot, CUT.E, ROUTING)  # of each warp
     expert = number.to(tl.int64)
     if CUT.EARLY and CUT.STAGES > 1:  # only now: the dependent reads the logits before it waits
         gdc_launch_dependents()
@@ -365,10 +364,11 @@ def tokendyno_experts_up(
         rows = first[:, None] + tl.arange(0, R)[None, :]
         constant = tl.zeros((W, R), tl.float32)
         if CUT.BIAS:
-            constant = tl.load(bias + expert * N + rows, mask=rows < N, other=0.0).to(tl.float32)
+            constant = tl.load(bias + expert[:, None] * N + rows, mask=rows < N, other=0.0).to(tl.float32)
         later = first + tl.num_programs(0) * (R * W)
         further = scales_of(scales, expert * N + later, later < N, CUT)
-        total = multiplied(words, powers, vector, unit, start, number >> 20, bias.dtype.element_ty, CUT)
+        zero = (number >> 20)[:, None]
+        total = multiplied(words, powers, vector, unit, start, zero, bias.dtype.element_ty, CUT)
         powers = further
         if CUT.SQUARED:
             result = tl.maximum(total, 0.0) * total
@@ -407,15 +407,12 @@ def tokendyno_experts_down(
     CHUNKS: tl.constexpr = CUT.CHUNKS
     if CUT.EARLY:
         gdc_launch_dependents()
-    ids, shares = selected(logits, beside, factor, CUT.E, ROUTING)
-    TOPP: tl.constexpr = ids.shape[0]
+    TOPP: tl.constexpr = triton.next_power_of_2(ROUTING.top)
     each: tl.constexpr = W // TOPP
     warp = tl.arange(0, W)
     slot = warp // each
-    mine = slot[:, None] == tl.arange(0, TOPP)[None, :]
-    number = tl.sum(tl.where(mine, ids[None, :], 0), 1)  # (W,)
+    number, share = selected(logits, beside, factor, slot, CUT.E, ROUTING)
     expert = number.to(tl.int64)
-    share = tl.sum(tl.where(mine, shares[None, :], 0.0), 1)
     start = tl.where(slot < ROUTING.top, slot, 0)
     units: tl.constexpr = CUT.K // CUT.UNIT if CUT.PER == 8 else CUT.K
     begin = tl.program_id(0)
@@ -572,7 +569,7 @@ def up(
     """The activations of the chosen experts, as (codes, unit). logits, beside: see `selected`. Gate and up alternate
     where there are biases."""
     (_, rows, columns), per = sizes(part[0]), per_word(part[0])
-    how = dict(tuned or settings.for_experts(per, columns, False, routing.top))
+    how = dict(tuned or settings.for_experts(per, rows, columns, False, routing.top))
     unit_out = BLOCK.value if how["R"] * how["num_warps"] % (2 * BLOCK.value) == 0 else 8
     found = buffers(routing.top, rows if gate.squared else rows // 2, per, unit_out, unit.device)
     programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * how["num_warps"]))
@@ -603,7 +600,7 @@ def down(
     """Write residual + the weighted sum of the chosen experts into `out` (N,). shared: (N,), of a shared expert whose
     gate is the last of the logits."""
     (_, rows, columns), per = sizes(part[0]), per_word(part[0])
-    how = dict(tuned or settings.for_experts(per, columns, True, routing.top))
+    how = dict(tuned or settings.for_experts(per, rows, columns, True, routing.top))
     each = how["num_warps"] // triton.next_power_of_2(routing.top)
     programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * each))
     tokendyno_experts_down[(programs,)](

@@ -11,6 +11,7 @@ OVER: tl.constexpr = tl.constexpr(description.OVER)
 SIGMOID: tl.constexpr = tl.constexpr(description.SIGMOID)
 SIGMOID_NORMED: tl.constexpr = tl.constexpr(description.SIGMOID_NORMED)
 GIVEN: tl.constexpr = tl.constexpr(description.GIVEN)
+LEAST: tl.constexpr = tl.constexpr(-(1 << 31))
 
 
 @triton.jit
@@ -20,81 +21,115 @@ def _falling(bits):
 
 
 @triton.jit
-def _best(logits, beside, factor, E: tl.constexpr, ROUTING: tl.constexpr):
-    """`selected` in all modes but GIVEN."""
-    GROUPS: tl.constexpr = ROUTING.groups
-    TOP: tl.constexpr = ROUTING.top
-    KEPT: tl.constexpr = ROUTING.kept
-    EP: tl.constexpr = triton.next_power_of_2(E)
-    TOPP: tl.constexpr = triton.next_power_of_2(TOP)
-    least: tl.constexpr = -(1 << 31)
-    place, slot = tl.arange(0, EP), tl.arange(0, TOPP)
-    ids = tl.zeros((TOPP,), tl.int32)
-    plain = tl.load(logits + place, mask=place < E, other=0.0, cache_modifier=".cg")
-    compared = plain
+def _order(logits, beside, place, E: tl.constexpr, ROUTING: tl.constexpr):
+    """By what the experts at `place` are compared: integers in the order of floats, of which a warp finds the largest
+    in one instruction; the least past E."""
+    compared = tl.load(logits + place, mask=place < E, other=0.0, cache_modifier=".cg")
     if ROUTING.mode >= SIGMOID:
-        compared = 1 / (1 + tl.exp(-plain)) + tl.load(beside + place, mask=place < E, other=0.0)
-    left = tl.where(place < E, _falling(compared.to(tl.int32, bitcast=True)), least)
-    if GROUPS > 1:
-        SIZE: tl.constexpr = EP // GROUPS
-        inner, group = tl.arange(0, SIZE)[None, :], tl.arange(0, GROUPS)
-        grouped = tl.reshape(left, (GROUPS, SIZE))
-        best = tl.max(grouped, 1)
-        at = tl.min(tl.where(grouped == best[:, None], inner, SIZE), 1)
-        second = tl.max(tl.where(inner == at[:, None], least, grouped), 1)
-        total = _falling(best).to(tl.float32, bitcast=True) + _falling(second).to(tl.float32, bitcast=True)
-        sums = _falling(total.to(tl.int32, bitcast=True))
-        kept = tl.zeros((GROUPS,), tl.int32)
-        for _ in tl.static_range(KEPT):
-            first = tl.min(tl.where(sums == tl.max(sums, 0), group, GROUPS), 0)
-            kept = tl.where(group == first, 1, kept)
-            sums = tl.where(group == first, least, sums)
-        left = tl.reshape(tl.where(kept[:, None] == 1, grouped, least), (EP,))
-    scores = tl.full((TOPP,), float("-inf"), tl.float32)
-    for turn in tl.static_range(TOP):
-        best = tl.max(left, 0)
-        at = tl.min(tl.where(left == best, place, EP - 1), 0)
-        score = _falling(best).to(tl.float32, bitcast=True)
-        ids = tl.where(slot == turn, at, ids)
-        scores = tl.where(slot == turn, score, scores)
-        left = tl.where(place == at, least, left)
-    if ROUTING.mode >= SIGMOID:
-        chosen = tl.load(logits + ids, mask=slot < TOP, other=float("-inf"), cache_modifier=".cg")
-        shares = 1 / (1 + tl.exp(-chosen))
-        if ROUTING.mode == SIGMOID_NORMED:
-            shares /= tl.sum(shares, 0) + 1e-20
-        return ids, shares * factor
-    top = tl.max(scores, 0)
-    shares = tl.exp(scores - top)
-    if ROUTING.mode == OVER:
-        return ids, shares / tl.sum(tl.where(place < E, tl.exp(plain - top), 0.0), 0) * factor
-    return ids, shares / tl.sum(shares, 0) * factor
+        compared = 1 / (1 + tl.exp(-compared)) + tl.load(beside + place, mask=place < E, other=0.0)
+    return tl.where(place < E, _falling(compared.to(tl.int32, bitcast=True)), LEAST)
 
 
 @triton.jit
-def selected(logits, beside, factor, E: tl.constexpr, ROUTING: tl.constexpr):
-    """Ids and shares (TOPP,) of the experts with the largest of E logits, as ROUTING says, in falling order,
-    of equal ones the first. TOPP: the power of two at or above their number.
+def _groups(logits, beside, E: tl.constexpr, ROUTING: tl.constexpr):
+    """A bit for each of the groups whose two best experts have the largest sums."""
+    GROUPS: tl.constexpr = ROUTING.groups
+    KEPT: tl.constexpr = ROUTING.kept
+    SIZE: tl.constexpr = E // GROUPS
+    inner, group = tl.arange(0, SIZE)[None, :], tl.arange(0, GROUPS)
+    each = tl.reshape(_order(logits, beside, tl.arange(0, E), E, ROUTING), (GROUPS, SIZE))
+    best = tl.max(each, 1)
+    at = tl.min(tl.where(each == best[:, None], inner, SIZE), 1)
+    second = tl.max(tl.where(inner == at[:, None], LEAST, each), 1)
+    total = _falling(best).to(tl.float32, bitcast=True) + _falling(second).to(tl.float32, bitcast=True)
+    sums = _falling(total.to(tl.int32, bitcast=True))
+    kept = 0
+    for _ in tl.static_range(KEPT):
+        first = tl.min(tl.where(sums == tl.max(sums, 0), group, GROUPS), 0)
+        kept |= 1 << first
+        sums = tl.where(group == first, LEAST, sums)
+    return kept
+
+
+@triton.jit
+def _best(logits, beside, factor, slot, E: tl.constexpr, ROUTING: tl.constexpr):
+    """`selected` in all modes but GIVEN. Each row of a (W, COLUMNS) tensor is a warp's own copy: warps that looked for
+    the best together would wait for each other in every turn."""
+    W: tl.constexpr = slot.shape[0]
+    TOP: tl.constexpr = ROUTING.top
+    COLUMNS: tl.constexpr = min(128, triton.next_power_of_2(E))
+    CHUNKS: tl.constexpr = triton.cdiv(E, COLUMNS)
+    row = tl.zeros((W, COLUMNS), tl.int32) + tl.arange(0, COLUMNS)[None, :]
+    if ROUTING.groups > 1:
+        kept = _groups(logits, beside, E, ROUTING)
+    left = ()
+    for chunk in tl.static_range(CHUNKS):
+        place = row + chunk * COLUMNS
+        order = _order(logits, beside, place, E, ROUTING)
+        if ROUTING.groups > 1:
+            order = tl.where((kept >> place // (E // ROUTING.groups)) & 1 == 1, order, LEAST)
+        left += (order,)
+    number = tl.zeros((W,), tl.int32)
+    own = tl.zeros((W,), tl.float32)
+    top = own
+    total = own
+    for turn in tl.static_range(TOP):
+        best = left[0]
+        for chunk in tl.static_range(1, CHUNKS):
+            best = tl.maximum(best, left[chunk])
+        best = tl.max(best, 1)
+        at = tl.full((W, COLUMNS), E - 1, tl.int32)
+        for chunk in tl.static_range(CHUNKS):
+            at = tl.minimum(at, tl.where(left[chunk] == best[:, None], row + chunk * COLUMNS, E - 1))
+        at = tl.min(at, 1)
+        further = ()
+        for chunk in tl.static_range(CHUNKS):
+            further += (tl.where(row + chunk * COLUMNS == at[:, None], LEAST, left[chunk]),)
+        left = further
+        if ROUTING.mode >= SIGMOID:
+            share = 1 / (1 + tl.exp(-tl.load(logits + at, cache_modifier=".cg")))
+        else:
+            score = _falling(best).to(tl.float32, bitcast=True)
+            if turn == 0:
+                top = score
+            share = tl.exp(score - top)
+        total += share
+        number = tl.where(slot == turn, at, number)
+        own = tl.where(slot == turn, share, own)
+    if ROUTING.mode == OVER:
+        total = tl.zeros((W,), tl.float32)
+        for chunk in tl.static_range(CHUNKS):
+            place = row + chunk * COLUMNS
+            plain = tl.load(logits + place, mask=place < E, other=float("-inf"), cache_modifier=".cg")
+            total += tl.sum(tl.exp(plain - top[:, None]), 1)
+    if ROUTING.mode == SIGMOID_NORMED:
+        total += 1e-20
+    if ROUTING.mode != SIGMOID:
+        own /= total
+    return number, own * factor
+
+
+@triton.jit
+def selected(logits, beside, factor, slot, E: tl.constexpr, ROUTING: tl.constexpr):
+    """Id and share of the expert in each `slot` (W,) of those with the largest of E logits, as ROUTING says, in falling
+    order, of equal ones the first; 0 and 0 past the last. W: a number of warps, each of which finds its own.
 
     beside  SIGMOID: (E,), added to the scores for the choice alone; GIVEN: ids (TOP,), and logits are shares (TOP,)
     With groups, their number and E are powers of two.
-    Logits are compared as integers of the same order, for which a warp has one instruction; every program selects.
     """
     if ROUTING.mode == GIVEN:
-        slot = tl.arange(0, triton.next_power_of_2(ROUTING.top))
-        ids = tl.load(beside + slot, mask=slot < ROUTING.top, other=0).to(tl.int32)
-        shares = tl.load(logits + slot, mask=slot < ROUTING.top, other=0.0).to(tl.float32)
+        number = tl.load(beside + slot, mask=slot < ROUTING.top, other=0).to(tl.int32)
+        share = tl.load(logits + slot, mask=slot < ROUTING.top, other=0.0).to(tl.float32)
     else:
-        ids, shares = _best(logits, beside, factor, E, ROUTING)
-    return ids, shares
+        number, share = _best(logits, beside, factor, slot, E, ROUTING)
+    return number, share
 
 
 @triton.jit
 def tokendyno_route(logits, beside, ids, shares, factor, E: tl.constexpr, ROUTING: tl.constexpr, WIDTH: tl.constexpr):
     """Store the ids and shares (T, TOP) of a token in each program. logits (T, WIDTH), E of them of experts."""
-    token = tl.program_id(0)
-    chosen, share = selected(logits + token * WIDTH, beside, factor, E, ROUTING)
-    slot = tl.arange(0, triton.next_power_of_2(ROUTING.top))
+    token, slot = tl.program_id(0), tl.arange(0, triton.next_power_of_2(ROUTING.top))
+    chosen, share = selected(logits + token * WIDTH, beside, factor, slot, E, ROUTING)
     tl.store(ids + token * ROUTING.top + slot, chosen, mask=slot < ROUTING.top)
     tl.store(shares + token * ROUTING.top + slot, share, mask=slot < ROUTING.top)
 
@@ -115,6 +150,6 @@ def route(
         E=experts,
         ROUTING=routing,
         WIDTH=width,
-        num_warps=1,
+        num_warps=triton.next_power_of_2(routing.top),
     )
     return ids, shares

@@ -26,7 +26,7 @@ import triton
 from triton.runtime.cache import get_cache_manager
 
 from . import core_parts
-from .parts import can_be_early, capability
+from .parts import can_be_early
 
 Settings = dict[str, int]
 Key = tuple[str, int, int, int, bool, str]
@@ -101,8 +101,8 @@ def ways(w: torch.Tensor) -> dict[str, Settings]:
 
 
 def for_products(rows: int, columns: int, item: int, gated: bool) -> Settings:
-    """Of `products`, in the shapes of Llama 3 8B, also over two ranks, of Qwen3 0.6B and of Gemma 3 1B; item: bytes of
-    a weight."""
+    """Of `products`, in the shapes of Llama 3 8B, also over two ranks, of Qwen3 0.6B, of Gemma 3 1B, and of hybrids and
+    mixtures with 1024 or 2048 columns; item: bytes of a weight."""
     if not can_be_early():  # before anything was measured, with little shared memory
         return {"BN": 4, "BK": 512, "STAGES": 1, "AHEAD": 0, "num_warps": 4}
     if columns > HELD_COLUMNS:
@@ -123,6 +123,14 @@ def for_products(rows: int, columns: int, item: int, gated: bool) -> Settings:
         if columns % SLAB_COLUMNS == 0:
             return {"ROWS": 1, "num_warps": 2}
         return {"BN": 1, "STAGES": 1, "CTAS": ONCE, "num_warps": 8}
+    if rows == 2048 < columns <= 4096 and columns % SLAB_COLUMNS == 0 and not gated:  # Qwen3-30B-A3B, DeepSeek-V2-Lite
+        return {"ROWS": 1, "num_warps": 4}
+    if columns == 2048 and 2048 < rows <= 8192 and not gated and rows != 4096:  # their queries, keys and values
+        return {"ROWS": 2, "num_warps": 8} if rows < 4096 else {"ROWS": 4, "num_warps": 4}
+    if columns == 2048 and 8192 <= rows <= 1 << 15 and gated:  # LFM2 1.2B, SmolLM3 3B
+        return {"BN": 4, "STAGES": 1, "CTAS": ONCE, "num_warps": 8}
+    if columns == 1024 and rows <= 2048 and gated:  # Falcon-H1 0.5B
+        return {"ROWS": 4, "num_warps": 4}
     if (rows, columns) in ((3072, 4096), (4096, 2048)) and not gated:  # halves of Llama 3 8B, for two ranks
         return {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2}
     if 2048 < columns <= 3072 and not gated:
@@ -227,23 +235,24 @@ def for_nibbles(rows: int, columns: int, gated: bool) -> Settings:
     return {"num_warps": 8 if rows > columns else 16, "CTAS": 132, "KEPT": True, "AHEAD": True}
 
 
-def for_experts(per: int, columns: int, down: bool, top: int = 4) -> Settings:
-    """Of `experts`, in the shapes of gpt-oss-20b and, dense, of Qwen3-30B-A3B, of gate and up for each slot; of dense
-    rows of another length as many as give a warp about as much to load at once. per: weights in a word of 32 bits."""
+def for_experts(per: int, rows: int, columns: int, down: bool, top: int = 4) -> Settings:
+    """Of `experts`, in the shapes of gpt-oss-20b and, in 16 bits, of Qwen3-30B-A3B and DeepSeek-V2-Lite, of gate and up
+    for each slot; of other rows as many as give a warp about as much to load at once. per: weights in a word of 32
+    bits."""
     of_slots = max(4, triton.next_power_of_2(top))  # a warp for each, if not more
-    if per != 8:
-        chunks = triton.cdiv(columns, per * 128)
-        if down:
-            rows = next(rows for rows in (4, 2, 1) if rows * chunks <= 12 or rows == 1)
-            if per == 2 and 2 <= chunks <= 3 and top <= 8 and capability() == (9, 0):
-                return {"R": rows, "num_warps": of_slots, "STAGES": 2, "CTAS": 264}  # others have less shared memory
-            return {"R": rows, "num_warps": of_slots, "STAGES": 1, "CTAS": ONCE}
-        if per == 2 and 4 <= chunks <= 8:
-            return {"R": 4, "num_warps": 4, "STAGES": 1, "CTAS": max(1, 264 // top)}
-        return {"R": 4 if chunks <= 12 else 2, "num_warps": 4 if chunks <= 12 else 8, "STAGES": 1, "CTAS": ONCE}
-    if down:
+    if per == 8 and down:
         return {"R": 4, "num_warps": of_slots, "STAGES": 3, "CTAS": 360}
-    return {"R": 4, "num_warps": 4, "STAGES": 2, "CTAS": 124}
+    if per == 8:
+        return {"R": 4, "num_warps": 4, "STAGES": 2, "CTAS": 124}
+    chunks = triton.cdiv(columns, per * 128)
+    if down and per == 2 and 3 <= chunks <= 6 and of_slots <= 16:
+        return {"R": 4, "num_warps": 16, "STAGES": 1, "CTAS": ONCE}
+    if down:
+        fit = next(number for number in (4, 2, 1) if number * chunks <= 12 or number == 1)
+        return {"R": fit, "num_warps": of_slots, "STAGES": 1, "CTAS": ONCE}
+    if per == 2 and 4 <= chunks <= 8:  # two groups of 16 rows for each program
+        return {"R": 4, "num_warps": 4, "STAGES": 1, "CTAS": triton.cdiv(rows, 32)}
+    return {"R": 4 if chunks <= 12 else 2, "num_warps": 4 if chunks <= 12 else 8, "STAGES": 1, "CTAS": ONCE}
 
 
 def for_mixtures(tokens: int, experts: int, top: int, item: int, packed: bool) -> Settings:
