@@ -1,5 +1,7 @@
 """Layers with a fast path for a single token. Several tokens, or anything unusual, take the model's own code."""
 
+from inspect import Parameter, Signature
+
 import torch
 from torch import nn
 
@@ -64,6 +66,29 @@ class GatheredLinear(_Layer):
         return every.movedim(0, -2).flatten(-2)
 
 
+def _taking(names, given_back=lambda hidden: hidden):
+    """The forward pass of decoder layers that take `names` behind the hidden states, in this order, as the package
+    `kernels` checks."""
+
+    def forward(self, hidden_states, *given, **more):
+        more |= dict(zip(names.split(), given, strict=False))
+        cache, angles = more.pop("past_key_values", None), more.get("position_embeddings")
+        if isinstance(angles, torch.Tensor):  # DeepSeek V2's, as complex numbers
+            angles = torch.view_as_real(angles).unbind(-1)
+
+        def own():
+            out = type(self).forward(self, hidden_states, past_key_values=cache, **more)
+            return out[0] if isinstance(out, tuple) else out
+
+        if decoder_layer.fits(self, hidden_states, cache):
+            return given_back(decoder_layer.layer(self, hidden_states, cache, own, *(angles or ())))
+        return given_back(own())
+
+    every = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "hidden_states", *names.split())]
+    forward.__signature__ = Signature([*every, Parameter("kwargs", Parameter.VAR_KEYWORD)])
+    return forward
+
+
 class DecoderLayer(_Layer):
     """Replaces a decoder layer with fused projections that `description` knows. For a single token it is five kernels,
     six in mixtures, and seven where what is added is normalized, as in Olmo 3, GLM-4 and Gemma 3 (six where the next
@@ -72,131 +97,48 @@ class DecoderLayer(_Layer):
     It attends to the filled slots of the custom decode loop's static cache, or updates the states in it.
     """
 
-    def forward(
-        self,
-        hidden_states,
-        attention_mask=None,
-        position_ids=None,
-        past_key_values=None,
-        use_cache=False,
-        position_embeddings=None,
-        **kwargs,
-    ):
-        kwargs |= {"attention_mask": attention_mask, "position_ids": position_ids, "use_cache": use_cache}
-        return _computed(self, hidden_states, past_key_values, position_embeddings, kwargs)
+    forward = _taking("attention_mask position_ids past_key_values use_cache position_embeddings")
 
 
 class DecoderLayerInPair(_Layer):
     """The same for Bamba, whose layers return attention's weights too: here None."""
 
-    def forward(
-        self,
-        hidden_states,
-        attention_mask=None,
-        position_ids=None,
-        past_key_values=None,
-        use_cache=False,
-        position_embeddings=None,
-        **kwargs,
-    ):
-        kwargs |= {"attention_mask": attention_mask, "position_ids": position_ids, "use_cache": use_cache}
-        return _computed(self, hidden_states, past_key_values, position_embeddings, kwargs), None
+    forward = _taking(
+        "attention_mask position_ids past_key_values use_cache position_embeddings", lambda hidden: (hidden, None)
+    )
 
 
 class DecoderLayerWithAnglesFirst(_Layer):
     """The same for Gemma 2 and 3, LFM2, Mixtral, Qwen3-Next and 3.5, whose layers take the angles second."""
 
-    def forward(
-        self,
-        hidden_states,
-        position_embeddings=None,
-        attention_mask=None,
-        position_ids=None,
-        past_key_values=None,
-        **kwargs,
-    ):
-        kwargs |= {"attention_mask": attention_mask, "position_ids": position_ids}
-        return _computed(self, hidden_states, past_key_values, position_embeddings, kwargs)
+    forward = _taking("position_embeddings attention_mask position_ids past_key_values")
 
 
 class DecoderLayerWithoutPositions(_Layer):
     """The same for Granite's hybrids, whose layers get no positions, and angles where they rotate at all."""
 
-    def forward(
-        self,
-        hidden_states,
-        attention_mask=None,
-        past_key_values=None,
-        use_cache=False,
-        position_embeddings=None,
-        **kwargs,
-    ):
-        kwargs |= {"attention_mask": attention_mask, "use_cache": use_cache}
-        return _computed(self, hidden_states, past_key_values, position_embeddings, kwargs)
+    forward = _taking("attention_mask past_key_values use_cache position_embeddings")
 
 
 class DecoderLayerWithTwoMasks(_Layer):
     """The same for Falcon-H1, whose layers get a mask for attention and one for the mixer, and return a tuple."""
 
-    def forward(
-        self,
-        hidden_states,
-        attention_mask=None,
-        mamba_attention_mask=None,
-        position_ids=None,
-        past_key_values=None,
-        use_cache=False,
-        position_embeddings=None,
-        **kwargs,
-    ):
-        kwargs |= {"attention_mask": attention_mask, "mamba_attention_mask": mamba_attention_mask}
-        kwargs |= {"position_ids": position_ids, "use_cache": use_cache}
-        return (_computed(self, hidden_states, past_key_values, position_embeddings, kwargs),)
+    forward = _taking(
+        "attention_mask mamba_attention_mask position_ids past_key_values use_cache position_embeddings",
+        lambda hidden: (hidden,),
+    )
 
 
 class DecoderLayerAlone(_Layer):
     """The same for Nemotron-H, each of whose layers is attention without positions, a mixer or an MLP."""
 
-    def forward(
-        self, hidden_states, past_key_values=None, attention_mask=None, position_ids=None, use_cache=False, **kwargs
-    ):
-        kwargs |= {"attention_mask": attention_mask, "position_ids": position_ids, "use_cache": use_cache}
-        return _computed(self, hidden_states, past_key_values, None, kwargs)
+    forward = _taking("past_key_values attention_mask position_ids use_cache")
 
 
 class DecoderLayerOfGPT2(_Layer):
     """The same for GPT-2, whose layers get no angles: their position is in the vector."""
 
-    def forward(
-        self,
-        hidden_states,
-        past_key_values=None,
-        attention_mask=None,
-        encoder_hidden_states=None,
-        encoder_attention_mask=None,
-        use_cache=False,
-        **kwargs,
-    ):
-        kwargs |= {"attention_mask": attention_mask, "encoder_hidden_states": encoder_hidden_states}
-        kwargs |= {"encoder_attention_mask": encoder_attention_mask, "use_cache": use_cache}
-        return _computed(self, hidden_states, past_key_values, None, kwargs)
-
-
-def _computed(module, hidden, cache, angles, more):
-    """By the kernels where they fit, else by the model's own code. angles: None where none are given; more: what else
-    the model's own code takes."""
-    if angles is not None:
-        more["position_embeddings"] = angles
-    if isinstance(angles, torch.Tensor):  # DeepSeek V2's, as complex numbers
-        angles = torch.view_as_real(angles).unbind(-1)
-
-    def own():
-        out = type(module).forward(module, hidden, past_key_values=cache, **more)
-        return out[0] if isinstance(out, tuple) else out
-
-    if decoder_layer.fits(module, hidden, cache):
-        return decoder_layer.layer(module, hidden, cache, own, *(angles or ()))
-    return own()
+    forward = _taking("past_key_values attention_mask encoder_hidden_states encoder_attention_mask use_cache")
 
 
 class RotaryEmbedding(_Layer):
