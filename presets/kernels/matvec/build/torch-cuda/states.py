@@ -13,7 +13,8 @@ from .description import CONVOLUTION, DELTA_RULE, STATE_SPACE, Mixer
 from .parts import can_be_early
 
 CHANNELS: tl.constexpr = tl.constexpr(128)  # of a program
-_MOST_NUMBERS = 1 << 14  # of a head's state, which a program holds in registers
+_MOST_NUMBERS = 1 << 14  # of a head's state of the delta rule, which a program holds in registers
+_ROWS = 16  # of a head's state in a state space, which a program holds
 
 
 @triton.jit
@@ -149,9 +150,10 @@ def tokendyno_state_space(
     HEADS: tl.constexpr,
     N: tl.constexpr,
     P: tl.constexpr,
+    ROWS: tl.constexpr,
     EARLY: tl.constexpr,
 ):
-    """out (B, HEADS * P): one step in a state space, gated and not yet normalized, by a program for each head.
+    """out (B, HEADS * P): one step in a state space, gated and not yet normalized, by a program for ROWS of each head.
 
         state = exp(-exp(decay) * dt) * state + dt * v b^T;  out = (state @ c + past * v) * silu(z)
 
@@ -161,9 +163,9 @@ def tokendyno_state_space(
     state      (B, HEADS, P, N)
     decay, shift, past  (HEADS,)
     """
-    head, text = tl.program_id(0), tl.program_id(1)
+    head, text = tl.program_id(0), tl.program_id(2)
     group = head // (HEADS // GROUPS)
-    rows, columns = tl.arange(0, P), tl.arange(0, N)
+    rows, columns = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, N)
     C: tl.constexpr = HEADS * P + 2 * GROUPS * N
     kind: tl.constexpr = out.dtype.element_ty
     if EARLY:
@@ -234,7 +236,9 @@ def mix(
     if mixer.kind == DELTA_RULE:
         tokendyno_delta_rule[(mixer.heads, texts)](*given, eps, width, *sizes, num_warps=8, **more)
     else:
-        tokendyno_state_space[(mixer.heads, texts)](*given, width, *sizes, num_warps=4, **more)
+        rows = min(mixer.value_size, _ROWS)
+        grid = mixer.heads, mixer.value_size // rows, texts
+        tokendyno_state_space[grid](*given, width, *sizes, ROWS=rows, num_warps=4, **more)
     return out
 
 
@@ -242,7 +246,8 @@ def fits(mixer: Mixer, cached: object, tensors: tuple[torch.Tensor | None, ...])
     """Whether the kernels compute it, with the states of this layer of a cache, which a prompt has filled. In code that
     torch.compile makes they are untried."""
     sizes = mixer.key_size, mixer.value_size
-    if any(size & (size - 1) for size in sizes) or sizes[0] * sizes[1] > _MOST_NUMBERS or torch.compiler.is_compiling():
+    large = mixer.kind == DELTA_RULE and sizes[0] * sizes[1] > _MOST_NUMBERS
+    if large or any(size & (size - 1) for size in sizes) or torch.compiler.is_compiling():
         return False
     known = cached.has_previous_state[0] and not cached.record_past
     known = known and cached.conv_states[0].shape[-1] == tensors[0].shape[-1]
