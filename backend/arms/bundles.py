@@ -15,6 +15,9 @@ from tokendyno.backend.units import bytes_text
 
 _SOURCE = "presets/arms/{}.toml"
 
+_ENOUGH = 1 << 60
+"""Bytes of memory that every model fits in."""
+
 TELLS_APART = 0.03
 """Share of memory from which on two predictions for a GPU are told apart: peaks were off by -1.5% to +5.4%
 (lab/measurements.md)."""
@@ -35,26 +38,36 @@ def bundle(name: str) -> ArmPreset | None:
 
 def grant(preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload) -> Granted:
     """A preset as it is; of a bundle, the first wish on each axis that is not refused for another reason than memory,
-    with the bundle's captured steps where these are predicted to take no more memory for this workload."""
+    with the bundle's captured steps where memory allows them (`ArmPreset.captured_for`)."""
     if not preset.bundle:
         return Granted(preset.choices)
-    eager, eager_bytes = _granted(preset, facts, machine, workload, False)
+    eager, without = _granted(preset, facts, machine, workload, False)
     if not preset.captured or machine.device != "cuda":
         return eager
-    captured, captured_bytes = _granted(preset, facts, machine, workload, True)
+    captured, checked = _granted(preset, facts, machine, workload, True)
     if captured.choices.get("cuda_graphs") != "manual":
         return eager
-    if captured_bytes <= (1 + TELLS_APART) * eager_bytes:
+    if preset.captured_for == "whole context":
+        prompt = max(facts.max_positions - workload.max_new_tokens, workload.prompt_tokens, 1)
+        whole = replace(workload, prompt="", prompt_tokens=prompt)
+        checked = check(make_config(facts.model, captured.choices), facts, machine, whole, _ENOUGH)
+        sizes, allowed_bytes = (checked.needed_bytes, without.room_bytes), without.room_bytes
+        why = f"for all {facts.max_positions:,} positions, {{}} are predicted and {{}} are free."
+    else:
+        sizes = checked.needed_bytes, without.needed_bytes
+        allowed_bytes = int((1 + TELLS_APART) * without.needed_bytes)
+        why = "with and without, {} and {} are predicted for this prompt and these lengths."
+    if sizes[0] <= allowed_bytes:
         return captured
-    sizes = " and ".join(" ".join(bytes_text(size)) for size in (captured_bytes, eager_bytes))
-    why = Verdict("note", "cuda_graphs", f"with and without, {sizes} are predicted for this prompt and these lengths.")
-    return Granted(eager.choices, (*eager.notes, _note(preset, "cuda_graphs", "manual", None, why)))
+    why = why.format(*(" ".join(bytes_text(size)) for size in sizes))
+    said = Verdict("note", "cuda_graphs", why)
+    return Granted(eager.choices, (*eager.notes, _note(preset, "cuda_graphs", "manual", None, said)))
 
 
 def _granted(
     preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload, captured: bool
-) -> tuple[Granted, int]:
-    """What a bundle comes to, with its captured steps or without, and the memory that is predicted of it."""
+) -> tuple[Granted, Checked]:
+    """What a bundle comes to, with its captured steps or without, and that arm, checked."""
     wishes = preset.wishes(*traits(facts), captured=captured)
     first = {axis: wished[0] for axis, wished in wishes.items()}
     reasons: dict[str, Verdict] = {}
@@ -72,7 +85,7 @@ def _granted(
     if not granted:
         nothing = f"Nothing is left of the preset {preset.name} here: the model runs as it comes."
         notes.insert(0, Verdict("note", "model", nothing, {}, _SOURCE.format(preset.name)))
-    return Granted(granted, tuple(notes)), checked.needed_bytes
+    return Granted(granted, tuple(notes)), checked
 
 
 def _note(preset: ArmPreset, axis: str, wished: str, instead: str | None, why: Verdict) -> Verdict:

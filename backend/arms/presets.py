@@ -2,6 +2,7 @@
 
 import functools
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -21,7 +22,9 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     best_for   of a bundle, by architecture, for every "mixture" of experts or every "encoder": choices that come before
                 those above
     captured   of a bundle: choices that come before all of these together, on a GPU where CUDA graphs can be captured
-               and the predicted memory is no larger (`bundles.grant`)
+               and memory allows it (`bundles.grant`)
+    captured_for   how much memory that is: no more than without them, or what the GPU has, for as many tokens as the
+               model has positions
     """
 
     name: str
@@ -33,6 +36,7 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     next_best: dict[str, list[str]] = {}
     best_for: dict[str, dict[str, str]] = {}
     captured: dict[str, str] = {}
+    captured_for: Literal["no more memory", "whole context"] = "no more memory"
 
     def wishes(self, *traits: str, captured: bool = False) -> dict[str, list[str]]:
         """The choices of each axis for a model with these traits (`traits`), best first."""

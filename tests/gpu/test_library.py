@@ -35,7 +35,7 @@ def captured() -> Iterator[td.Model]:
         ("pocket", "speculation=prompt-lookup"),
         ("random:Qwen3-0.6B", "lowest-latency"),
         ("random:Qwen3-0.6B", f"{CAPTURED},quantization=bnb-nf4"),
-        ("random:Qwen3-0.6B", "longest-context"),
+        ("random:Qwen3-0.6B", "quantization=bnb-nf4-double,cache=offloaded,prefill=chunks-512,allocator=expandable"),
     ],
 )
 def test_the_tokens_are_those_of_a_run_and_the_memory_is_given_back(name: str, arm: str, bench: Bench) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.machines import CPU, H200, facts
+from tests.support.machines import CPU, GIB, H200, facts
 from tokendyno.backend.arms.bundles import Granted, bundle, grant, granted_arm, noted
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
@@ -14,6 +14,7 @@ from tokendyno.backend.config import ArmRequest, Workload
 from tokendyno.backend.fit.device import roomy
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts, catalogue
+from tokendyno.backend.optimizations import defaults
 
 WORK = Workload(prompt="Once")
 BARE = replace(roomy(CPU), packages=(), kernel_layers=())  # no package but what torch and transformers bring
@@ -86,7 +87,7 @@ def test_only_what_is_refused_gives_way_and_the_next_best_is_taken(preset: ArmPr
         said = {note.axis for note in granted.notes if "are predicted" not in note.reason}
         captured = bool(preset.captured) and granted.choices.get("cuda_graphs") == "manual"
         for axis, wished in preset.wishes(*traits(model), captured=captured).items():
-            taken = granted.choices.get(axis)
+            taken = granted.choices.get(axis) or (defaults()[axis] if defaults()[axis] in wished else None)
             better = wished[: wished.index(taken)] if taken else wished
             assert (axis in said) == bool(better), (name, axis)
             for choice in better:
@@ -104,7 +105,22 @@ def test_what_was_left_out_and_what_replaced_it_is_said_with_the_reason() -> Non
     )
     (windowed,) = grant(preset, facts("Mistral-7B-v0.1"), CPU, WORK).notes  # whose prompt stays in chunks
     assert windowed.reason.startswith("Of the preset longest-context, cache=offloaded is left out: Offloading moves")
-    assert grant(preset, facts("Llama-3-8B"), H200, WORK) == Granted(preset.choices)
+
+
+def test_the_longest_context_is_captured_where_all_positions_fit() -> None:
+    preset = bundle("longest-context")
+    assert preset is not None
+    small = replace(H200, gpus=(replace(H200.gpus[0], memory_bytes=24 * GIB, free_bytes=23 * GIB),))
+    captured = {axis: choice for axis, choice in {**preset.choices, **preset.captured}.items() if axis != "allocator"}
+    for name, machine, wanted, more in (
+        ("Llama-3-8B", small, captured, {}),  # 8,192 positions
+        ("gpt-oss-20b", small, preset.choices, {"quantization": "mxfp4"}),  # 131,072, in eager attention
+        ("gpt-oss-20b", H200, captured, {"quantization": "mxfp4"}),
+    ):
+        granted = grant(preset, facts(f"random:{name}"), machine, WORK)
+        assert granted.choices == wanted | more, name
+        said = "".join(note.reason for note in granted.notes)
+        assert ("are predicted and 23.0 GiB are free." in said) == (wanted is preset.choices)
 
 
 def test_the_lowest_latency_of_gpt_oss_has_kernels_for_its_experts() -> None:
