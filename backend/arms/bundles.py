@@ -15,9 +15,6 @@ from tokendyno.backend.units import bytes_text
 
 _SOURCE = "presets/arms/{}.toml"
 
-_ENOUGH = 1 << 60
-"""Bytes of memory that every model fits in."""
-
 TELLS_APART = 0.03
 """Share of memory from which on two predictions for a GPU are told apart: peaks were off by -1.5% to +5.4%
 (lab/measurements.md)."""
@@ -50,7 +47,7 @@ def grant(preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Work
     if preset.captured_for == "whole context":
         prompt = max(facts.max_positions - workload.max_new_tokens, workload.prompt_tokens, 1)
         whole = replace(workload, prompt="", prompt_tokens=prompt)
-        checked = check(make_config(facts.model, captured.choices), facts, machine, whole, _ENOUGH)
+        checked = check(make_config(facts.model, captured.choices), facts, machine, whole, remedy=False)
         sizes, allowed_bytes = (checked.needed_bytes, without.room_bytes), without.room_bytes
         why = f"for all {facts.max_positions:,} positions, {{}} are predicted and {{}} are free."
     else:
@@ -74,7 +71,7 @@ def _granted(
     while True:
         choices = {axis: wished[0] for axis, wished in wishes.items() if wished}
         config = make_config(facts.model, choices)
-        checked = check(config, facts, machine, workload)
+        checked = check(config, facts, machine, workload, remedy=False)
         refused = next((v for v in checked.blocked if v.axis in choices), None)
         if refused is None:
             break

@@ -56,6 +56,11 @@ class Checked:
         return tuple(v for v in self.verdicts if v.level == "blocked")
 
     @property
+    def too_large(self) -> bool:
+        """Whether it is refused for its memory alone."""
+        return len(self.blocked) == 1 and self.needed_bytes > self.room_bytes
+
+    @property
     def replaced(self) -> list[str]:
         """Titles of the axes whose choice gives way to another, by a rule."""
         return list(dict.fromkeys(axis_title(v.axis) for v in self.verdicts if v.level == "fallback"))
@@ -105,9 +110,11 @@ def check(
     workload: Workload,
     freeable_bytes: int = 0,
     traffic: Traffic | None = None,
+    remedy: bool = True,
 ) -> Checked:
     """Check an arm and plan it. `freeable_bytes`: memory that the engine's workers would free; `traffic`: many
-    requests, for which `workload` holds the longest lengths."""
+    requests, for which `workload` holds the longest lengths; `remedy`: look for the change with which a model that is
+    too large fits, which takes ten times as long as all else."""
     requested = defaults() | dict(config.choices)
     verdicts, planned, plan = _plan(requested, facts, machine, workload.batch_size)
     workload, traffic = of_arm(workload, traffic, plan)
@@ -119,7 +126,7 @@ def check(
         verdicts += of_traffic(plan, facts, traffic, memory, room)
     needed = needed_bytes(memory, plan)
     if needed > room and not any(verdict.axis == "pages" for verdict in verdicts):
-        fix, fixed = _remedy(requested, facts, machine, workload, traffic, room)
+        fix, fixed = _remedy(requested, facts, machine, workload, traffic, room) if remedy else ({}, 0)
         verdicts.append(_too_large(facts, memory, needed, machine, room, fix, fixed))
     if machine.assumed:
         verdicts.append(Verdict("note", ELSEWHERE, machine.assumed, {}, "presets/gpus.toml"))

@@ -173,7 +173,7 @@ def _blocked(facts: ModelFacts | None, machine: Machine, preset: ArmPreset) -> b
         return False
     work = Workload(prompt="?")
     choices = grant(preset, facts, machine, work).choices
-    return bool(check(make_config(facts.model, choices), facts, machine, work).blocked)
+    return bool(check(make_config(facts.model, choices), facts, machine, work, remedy=False).blocked)
 
 
 # --- handlers ---------------------------------------------------------------------------------------------------------

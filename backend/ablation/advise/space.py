@@ -167,11 +167,11 @@ class Builder:
                 self._known.add(msgspec.json.encode(checked.plan))
                 self._base_planned = checked.planned
                 return self._candidate(choices, checked)
-        raise InputError(self.checked(self._start).refusal())
+        raise InputError(self.checked(self._start, remedy=True).refusal())
 
-    def checked(self, choices: Mapping[str, str]) -> Checked:
+    def checked(self, choices: Mapping[str, str], remedy: bool = False) -> Checked:
         config = make_config(self._model, choices)
-        return check(config, self.facts, self.machine, self._work, self._freeable_bytes, self._traffic)
+        return check(config, self.facts, self.machine, self._work, self._freeable_bytes, self._traffic, remedy)
 
     def _candidate(self, choices: Mapping[str, str], checked: Checked) -> Candidate:
         rates = peak_rates.of_machine(self.machine, checked.plan.load.dtype)
@@ -200,6 +200,8 @@ class Builder:
         plan = msgspec.json.encode(checked.plan)
         if checked.plan.load.parallel.ranks > 1 and checked.plan.load.device == "cpu":
             self._rule_out("Several processes on the cores of one CPU add no device.", title)
+        elif checked.too_large:
+            self._rule_out(f"Needs more memory than is free ({' '.join(bytes_text(checked.room_bytes))}).", title)
         elif checked.blocked:
             self._rule_out(_first_sentence(checked.blocked[0].reason), title)
         elif plan in self._known:
