@@ -387,9 +387,30 @@ class ComparePage(RunPage):
 
     def settings(self, run: Run) -> Updates:
         """Updates that show the settings of a run; choices that no longer exist are left alone."""
-        updates = self.work.values(run.request) if run.request.quality is None else {}
-        updates |= {self.work.model: run.request.model} | self.arms_of(run.request)
-        for arm, requested in zip(self.arms, run.request.arms, strict=False):
+        request = self.paired(run.request)
+        updates = self.work.values(request) if request.quality is None else {}
+        updates |= {self.work.model: request.model} | self.arms_of(request)
+        for arm, requested in zip(self.arms, request.arms, strict=False):
             if all_known(prompt_axes(), requested.choices):
                 updates[arm.preset] = requested.preset or CUSTOM
         return updates
+
+    def paired(self, request: Request) -> Request:
+        """The request; of one arm alone with a second beside it: of the first two arms one that comes to another plan,
+        since Run would tell nothing of two that come to the same."""
+        if len(request.arms) > 1:
+            return request
+        machine, alone = hardware.detect(), request.arms[0]
+        try:
+            facts = self.bench.facts(request.model)
+            for name in FIRST["cuda" if machine.device == "cuda" else "cpu"][0]:
+                other = ArmRequest(ARMS[1], preset_choices(name, facts, machine), name)
+                plans = [
+                    check(make_config(request.model, arm.choices), facts, machine, request.workload).plan
+                    for arm in (alone, other)
+                ]
+                if plans[0] != plans[1]:
+                    return msgspec.structs.replace(request, arms=[alone, other])
+        except InputError:  # `check` says so
+            pass
+        return request

@@ -35,6 +35,8 @@ def attach(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., d
     was measured, five pairs in batches of 4."""
     history = tmp_path_factory.mktemp("opening") / "history.sqlite"
     store, first = Store(history), created("measured")
+    for record in (created("alone", arms="A", at_s=1.0), *arm_records("A", 5), ended()):
+        store.add("alone", record)
     work = replace(first.request.workload, prompt="Asked elsewhere", repeats=5, batch_size=4)
     first = msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, workload=work))
     for record in (first, *arm_records("A", 5), *arm_records("B", 5), ended()):
@@ -95,6 +97,14 @@ def test_run_means_the_same_whatever_the_run_that_is_shown_made(
 ) -> None:
     shown = attach(**query)
     assert "seconds" not in shown and (shown["batch-size"], shown["prompt"]) == (4, "Asked elsewhere")
+
+
+def test_a_run_of_one_arm_comes_back_beside_an_arm_of_another_plan(attach: Callable[..., dict[str, Any]]) -> None:
+    shown, machine = attach(run="alone"), hardware.detect()
+    assert shown["preset-b"] in FIRST["cuda" if machine.device == "cuda" else "cpu"][0]
+    arms = ({axis.name: shown[f"axis-{arm}-{axis.name}"] for axis in prompt_axes()} for arm in "ab")
+    a, b = (check(make_config("pocket", arm), facts(), machine, Workload(prompt="x")).plan for arm in arms)
+    assert a != b
 
 
 def test_advice_leaves_the_first_arms_and_their_prompt_on_compare(attach: Callable[..., dict[str, Any]]) -> None:
