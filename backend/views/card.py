@@ -269,7 +269,7 @@ def _next(run: Snapshot, tone: Tone, names: Mapping[str, str]) -> Next | None:
     if tone == "bad":
         return Next("Keep A: get its script", "code", "A")
     most = run.request.until_s or UNTIL_S
-    return Next(f"Run again, at most {MOST_PAIRS} pairs or {most:.0f} s", "run")
+    return Next(f"Run again, at most {MOST_PAIRS} pairs or {most:g} s", "run")
 
 
 # --- tiles ----------------------------------------------------------------------------------------
