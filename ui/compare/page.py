@@ -270,11 +270,11 @@ class ComparePage(RunPage):
         }
 
     def show_unsupported(self, model: object) -> Updates:
-        """Another model was chosen: mark what it cannot use here. Of an unknown name `check` says so."""
+        """Another model was chosen: mark what it cannot use here, and of an unknown one nothing."""
         try:
             facts = self.bench.facts(str(model))
         except InputError:
-            return {}
+            facts = None
         entries = titles(facts, hardware.detect())
         updates: Updates = {self.palette: palette_value(facts)}
         for arm in self.arms:
