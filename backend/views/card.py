@@ -178,7 +178,7 @@ def _recommendation(run: Snapshot, comparison: Comparison, pair: Pair, gate: Gat
     memory, kv = (0.0 if size is None else size.change("B") for size in (pair.memory, pair.kv))
     smaller = memory < 0 or (kv < 0 and not memory)
     if (faster or smaller) and gate is not None and gate.state == "unread":
-        return "open", "Not decided yet: quality was not read"
+        return "open", "Worth it if it writes as well"
     if faster:
         return "good", "\u2713 Worth it on this machine"
     if smaller:
