@@ -22,7 +22,6 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts, download_bytes
 from tokendyno.backend.optimizations import prompt_axes
-from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.fairness import Changes, fairness
 from tokendyno.ui.address import asks_for_model, read_address
 from tokendyno.ui.compare.code import code_panels, code_texts, named_code
@@ -350,21 +349,17 @@ class ComparePage(RunPage):
         return updates | ({self.work.model: model} if model else {})
 
     def opened_course(self, course_id: str) -> Updates:
-        """An ablation with the arms between which it goes, or a sweep with its arm in both; of advice, which has a page
-        of its own and is about no two arms, the model."""
+        """An ablation with the arms between which it goes, or a sweep with its arm; of advice, which has a page of its
+        own and is about no two arms, the model."""
         course = self.courses.get(course_id)
         if course is None:
             return {self.live: "", self.message: f"There is no ablation or sweep {course_id[:64]!r} here."}
-        heading, sweeps = course.heading, isinstance(course, Sweep)
+        heading = course.heading
         if isinstance(course, AdviceCourse):
             return {self.live: "", self.work.model: heading.model}
-        updates = self.work.values(Request(heading.model, [], heading.workload))
-        whole = heading.base if sweeps else {**heading.base, **dict(heading.changes)}
-        for arm, choices in zip(self.arms, (heading.base, whole), strict=True):
-            if all_known(prompt_axes(), choices):
-                updates |= zip(arm.axes, choice_values(choices), strict=True)
-                updates[arm.preset] = CUSTOM
-        return updates | {self.live: ""}
+        arms = [heading.base] if isinstance(course, Sweep) else [heading.base, heading.base | dict(heading.changes)]
+        named = [ArmRequest(name, choices) for name, choices in zip(ARMS, arms, strict=False)]
+        return self.settings(Request(heading.model, named, heading.workload)) | {self.live: ""}
 
     def opened_run(self, request: gr.Request) -> Updates:
         """The run that is shown at first, with its settings."""
@@ -383,11 +378,11 @@ class ComparePage(RunPage):
                 return {self.live: ""}
             if trial := run.request.trial:
                 return self.opened_course(trial) if self.courses.get(trial) is not None else {self.live: ""}
-        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run)}
+        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run.request)}
 
-    def settings(self, run: Run) -> Updates:
+    def settings(self, asked: Request) -> Updates:
         """Updates that show the settings of a run; choices that no longer exist are left alone."""
-        request = self.paired(run.request)
+        request = self.paired(asked)
         updates = self.work.values(request) if request.quality is None else {}
         updates |= {self.work.model: request.model} | self.arms_of(request)
         for arm, requested in zip(self.arms, request.arms, strict=False):

@@ -10,7 +10,7 @@ import gradio as gr
 import msgspec
 import pytest
 
-from tests.support.ablations import stored_advice
+from tests.support.ablations import stored_advice, stored_sweep
 from tests.support.machines import CPU, H200, facts
 from tests.support.runs import arm_records, created, ended
 from tokendyno.backend import hardware
@@ -43,6 +43,7 @@ def attach(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., d
         store.add("measured", record)
     store.close()
     stored_advice(history.parent)
+    stored_sweep(history.parent)
     bench = open_bench(history, None, LIMITS["local"], "subprocess")
     page = build(bench)
     handlers = [event(page, "ComparePage.attach", "live"), event(page, "BatchingPage.attach", "batch-live")]
@@ -99,9 +100,11 @@ def test_run_means_the_same_whatever_the_run_that_is_shown_made(
     assert "seconds" not in shown and (shown["batch-size"], shown["prompt"]) == (4, "Asked elsewhere")
 
 
-def test_a_run_of_one_arm_comes_back_beside_an_arm_of_another_plan(attach: Callable[..., dict[str, Any]]) -> None:
-    shown, machine = attach(run="alone"), hardware.detect()
-    assert shown["preset-b"] in FIRST["cuda" if machine.device == "cuda" else "cpu"][0]
+@pytest.mark.parametrize("query", [{"run": "alone"}, {"sweep": "stored-sweep"}])
+def test_what_was_measured_of_one_arm_comes_back_beside_an_arm_of_another_plan(
+    attach: Callable[..., dict[str, Any]], query: dict[str, str]
+) -> None:
+    shown, machine = attach(**query), hardware.detect()
     arms = ({axis.name: shown[f"axis-{arm}-{axis.name}"] for axis in prompt_axes()} for arm in "ab")
     a, b = (check(make_config("pocket", arm), facts(), machine, Workload(prompt="x")).plan for arm in arms)
     assert a != b
