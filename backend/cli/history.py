@@ -138,8 +138,8 @@ def _resolved(history: History, text: str, deleted: bool = False) -> str:
         raise InputError(f"{shown(text)!r} is too short for a run's id. Give at least {MIN_ID} characters of it.")
     run_id = own_run(history.listing, text, deleted)
     if run_id is None:
-        where = "deleted run that can be had back" if deleted else "run"
-        raise InputError(f"There is no {where} {shown(text)!r} in the history. See `tokendyno history`.")
+        what = "deleted run" if deleted else "run"
+        raise InputError(f"There is no {what} {shown(text)!r} in the history. See `tokendyno history`.")
     return run_id
 
 
@@ -226,7 +226,7 @@ def _remark(row: Row) -> str:
 
 
 def add_commands(add: Add) -> None:
-    sub = add("history", history, "the runs that are kept: find, show, name, compare and delete them", json=True)
+    sub = add("history", history, "the runs that are kept: find, show, name, pin and delete them", json=True)
     sub.add_argument(
         "action",
         nargs="?",

@@ -56,7 +56,8 @@ def _report_of_run(options: argparse.Namespace, run: Run, others: RunLog) -> int
             raise InputError("No code was generated in this run: no arm of it was compiled by Inductor and proved.")
         write_text(options.code, code, "--code")
     if written := [target for target in (options.html, options.csv, options.json, options.code) if target is not None]:
-        say(f"Wrote {', '.join(written)}.")
+        if files := [target for target in written if target != "-"]:
+            say(f"Wrote {', '.join(files)}.")
     else:
         show(run_blocks(run, options.all, others.reading), options.color)
     return 0
@@ -80,7 +81,8 @@ def _report_of_journal(options: argparse.Namespace, journal: Path) -> int:
     history = options.history if options.history.is_file() else None  # of advice the run that measured again is there
     with contextlib.closing(open_bench(history, options.models_dir)) as bench:
         write_text(options.html, course_report(course_of_journal(bench, journal)), "--html")
-    say(f"Wrote {options.html}.")
+    if options.html != "-":
+        say(f"Wrote {options.html}.")
     return 0
 
 

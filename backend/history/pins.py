@@ -268,9 +268,9 @@ def _remarks(arms: Sequence[_Arm], heads: Sequence[PinnedArm], rows: Sequence[Si
     if different:
         named = [f"{lowered(row.label)} ({_values(row.cells)})" for row in different]
         remarks.append(f"Besides their choices these arms differ in {and_list(named)}.")
-    else:
+    elif len(arms) > 1:  # the others may be kept no more
         remarks.append("Same model, prompt and lengths, same machine, same versions: only the choices differ.")
-    if not any(row.group == "choices" for row in rows):
+    if len(arms) > 1 and not any(row.group == "choices" for row in rows):
         remarks.append("Their choices are the same.")
     unlike = [head.label for head in heads if not head.alike]
     if unlike:

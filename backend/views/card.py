@@ -178,7 +178,7 @@ def _recommendation(run: Snapshot, comparison: Comparison, pair: Pair, gate: Gat
     memory, kv = (0.0 if size is None else size.change("B") for size in (pair.memory, pair.kv))
     smaller = memory < 0 or (kv < 0 and not memory)
     if (faster or smaller) and gate is not None and gate.state == "unread":
-        return "open", "Not decided yet: quality was not read"
+        return "open", "Worth it if it writes as well"
     if faster:
         return "good", "\u2713 Worth it on this machine"
     if smaller:
@@ -269,7 +269,7 @@ def _next(run: Snapshot, tone: Tone, names: Mapping[str, str]) -> Next | None:
     if tone == "bad":
         return Next("Keep A: get its script", "code", "A")
     most = run.request.until_s or UNTIL_S
-    return Next(f"Run again, at most {MOST_PAIRS} pairs or {most:.0f} s", "run")
+    return Next(f"Run again, at most {MOST_PAIRS} pairs or {most:g} s", "run")
 
 
 # --- tiles ----------------------------------------------------------------------------------------

@@ -107,6 +107,9 @@ def test_all_axes_are_shown_by_keyboard_and_say_what_cannot_run_and_what_gave_wa
 
     user.type("model", "no-such-model")  # a handler that fails on the server fails this test
     user.wait("document.querySelector('#message .td-line-text').textContent.includes('There is no model')")
+    user.page.locator("#verdicts-b .td-add").first.click()  # nothing is offered by another model's rules
+    user.page.locator(".td-palette .td-empty", has_text="Choose a model first.").wait_for()
+    user.page.keyboard.press("Escape")
     user.type("model", "pocket")
     user.wait("document.querySelector('#message .td-line-text').textContent === ''")
     assert user.chosen("axis-a-loop") == "own"

@@ -56,7 +56,7 @@ def test_one_screen_shows_choices_verdict_and_texts_and_an_edit_dims_it(open_pag
 
 @pytest.mark.full
 def test_nothing_moves_while_a_run_streams_or_is_lost_while_the_connection_fails(open_page: Open) -> None:
-    user = open_page("?run=two")
+    user = open_page("?run=two", reduced_motion="reduce")  # else Run scrolls for a while, which moves all of it
     for arm in "ab":
         user.choose(f"preset-{arm}", "float32")
     user.type("max-new-tokens", "400")

@@ -22,7 +22,6 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts, download_bytes
 from tokendyno.backend.optimizations import prompt_axes
-from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.fairness import Changes, fairness
 from tokendyno.ui.address import asks_for_model, read_address
 from tokendyno.ui.compare.code import code_panels, code_texts, named_code
@@ -270,11 +269,11 @@ class ComparePage(RunPage):
         }
 
     def show_unsupported(self, model: object) -> Updates:
-        """Another model was chosen: mark what it cannot use here. Of an unknown name `check` says so."""
+        """Another model was chosen: mark what it cannot use here, and of an unknown one nothing."""
         try:
             facts = self.bench.facts(str(model))
         except InputError:
-            return {}
+            facts = None
         entries = titles(facts, hardware.detect())
         updates: Updates = {self.palette: palette_value(facts)}
         for arm in self.arms:
@@ -350,21 +349,17 @@ class ComparePage(RunPage):
         return updates | ({self.work.model: model} if model else {})
 
     def opened_course(self, course_id: str) -> Updates:
-        """An ablation with the arms between which it goes, or a sweep with its arm in both; of advice, which has a page
-        of its own and is about no two arms, the model."""
+        """An ablation with the arms between which it goes, or a sweep with its arm; of advice, which has a page of its
+        own and is about no two arms, the model."""
         course = self.courses.get(course_id)
         if course is None:
             return {self.live: "", self.message: f"There is no ablation or sweep {course_id[:64]!r} here."}
-        heading, sweeps = course.heading, isinstance(course, Sweep)
+        heading = course.heading
         if isinstance(course, AdviceCourse):
             return {self.live: "", self.work.model: heading.model}
-        updates = self.work.values(Request(heading.model, [], heading.workload))
-        whole = heading.base if sweeps else {**heading.base, **dict(heading.changes)}
-        for arm, choices in zip(self.arms, (heading.base, whole), strict=True):
-            if all_known(prompt_axes(), choices):
-                updates |= zip(arm.axes, choice_values(choices), strict=True)
-                updates[arm.preset] = CUSTOM
-        return updates | {self.live: ""}
+        arms = [heading.base] if isinstance(course, Sweep) else [heading.base, heading.base | dict(heading.changes)]
+        named = [ArmRequest(name, choices) for name, choices in zip(ARMS, arms, strict=False)]
+        return self.settings(Request(heading.model, named, heading.workload)) | {self.live: ""}
 
     def opened_run(self, request: gr.Request) -> Updates:
         """The run that is shown at first, with its settings."""
@@ -383,13 +378,34 @@ class ComparePage(RunPage):
                 return {self.live: ""}
             if trial := run.request.trial:
                 return self.opened_course(trial) if self.courses.get(trial) is not None else {self.live: ""}
-        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run)}
+        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run.request)}
 
-    def settings(self, run: Run) -> Updates:
+    def settings(self, asked: Request) -> Updates:
         """Updates that show the settings of a run; choices that no longer exist are left alone."""
-        updates = self.work.values(run.request) if run.request.quality is None else {}
-        updates |= {self.work.model: run.request.model} | self.arms_of(run.request)
-        for arm, requested in zip(self.arms, run.request.arms, strict=False):
+        request = self.paired(asked)
+        updates = self.work.values(request) if request.quality is None else {}
+        updates |= {self.work.model: request.model} | self.arms_of(request)
+        for arm, requested in zip(self.arms, request.arms, strict=False):
             if all_known(prompt_axes(), requested.choices):
                 updates[arm.preset] = requested.preset or CUSTOM
         return updates
+
+    def paired(self, request: Request) -> Request:
+        """The request; of one arm alone with a second beside it: of the first two arms one that comes to another plan,
+        since Run would tell nothing of two that come to the same."""
+        if len(request.arms) > 1:
+            return request
+        machine, alone = hardware.detect(), request.arms[0]
+        try:
+            facts = self.bench.facts(request.model)
+            for name in FIRST["cuda" if machine.device == "cuda" else "cpu"][0]:
+                other = ArmRequest(ARMS[1], preset_choices(name, facts, machine), name)
+                plans = [
+                    check(make_config(request.model, arm.choices), facts, machine, request.workload).plan
+                    for arm in (alone, other)
+                ]
+                if plans[0] != plans[1]:
+                    return msgspec.structs.replace(request, arms=[alone, other])
+        except InputError:  # `check` says so
+            pass
+        return request

@@ -113,8 +113,7 @@ class Winner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         figures = [(arm.time, "a token"), (arm.size, "at the peak")]
         if arm.start_s is not None:
             figures.append((" ".join(seconds_text(arm.start_s)), "from its imports to its first token"))
-        if self.ratio is not None:
-            bounds = _interval(self.low, self.high)
+        if self.ratio is not None and (bounds := _interval(self.low, self.high)):
             figures.append((f"{three(self.ratio)}\u00d7", f"as fast as it comes{bounds}"))
         return [*figures, *([(arm.over_bound, "its roofline bound")] if arm.over_bound else [])]
 
@@ -387,8 +386,8 @@ def _headline(document: AdviceDocument, no_better: str) -> str:
     parts = [f"{arm.time} a token", arm.size]
     if document.wish == "quick-start" and arm.start_s is not None:
         parts.insert(0, f"first token {' '.join(seconds_text(arm.start_s))} after its imports")
-    if best.ratio is not None:
-        parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes in pairs of runs{_interval(best.low, best.high)}")
+    if best.ratio is not None and (bounds := _interval(best.low, best.high)):
+        parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes in pairs of runs{bounds}")
     sure = ""
     if document.rivals and not document.decided:
         sure = f" As good, as far as was measured: {' or '.join(document.rivals[:2])}."

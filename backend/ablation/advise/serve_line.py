@@ -26,7 +26,7 @@ def serve_line(facts: ModelFacts, checked: Checked) -> tuple[str, str]:
         f" --arm {shlex.quote(arm_text(chosen))}" if chosen else ""
     )
     if checked.plan.load.source.kind != "hub":
-        return own, "transformers serve loads models of the Hub by their names."
+        return own, "transformers serve loads only models of the Hub."
     options, left = list[str](), dict(chosen)
     if left.get("batching") == "continuous":
         left.pop("batching")

@@ -101,6 +101,7 @@ def test_runs_of_every_kind_can_be_pinned(kept: Beside) -> None:
 def test_a_run_that_is_gone_leaves_the_others(kept: Beside) -> None:
     table = kept("here.A,nothing.A,here.C,there.B")
     assert table.missing == ["nothing.A", "here.C"] and [head.pin for head in table.arms] == ["here.A", "there.B"]
+    assert not any("choices" in remark for remark in kept("here.A,nothing.A").remarks)
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_an_arm_in_another_number_format_is_not_recommended_unread() -> None:
     run.append(ended())
     card = card_of(run.snapshot())
     assert card is not None and (card.recommendation, card.next, card.cost) == (
-        "Not decided yet: quality was not read",
+        "Worth it if it writes as well",
         None,
         "",
     )

@@ -10,7 +10,7 @@ import gradio as gr
 import msgspec
 import pytest
 
-from tests.support.ablations import stored_advice
+from tests.support.ablations import stored_advice, stored_sweep
 from tests.support.machines import CPU, H200, facts
 from tests.support.runs import arm_records, created, ended
 from tokendyno.backend import hardware
@@ -35,12 +35,15 @@ def attach(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., d
     was measured, five pairs in batches of 4."""
     history = tmp_path_factory.mktemp("opening") / "history.sqlite"
     store, first = Store(history), created("measured")
+    for record in (created("alone", arms="A", at_s=1.0), *arm_records("A", 5), ended()):
+        store.add("alone", record)
     work = replace(first.request.workload, prompt="Asked elsewhere", repeats=5, batch_size=4)
     first = msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, workload=work))
     for record in (first, *arm_records("A", 5), *arm_records("B", 5), ended()):
         store.add("measured", record)
     store.close()
     stored_advice(history.parent)
+    stored_sweep(history.parent)
     bench = open_bench(history, None, LIMITS["local"], "subprocess")
     page = build(bench)
     handlers = [event(page, "ComparePage.attach", "live"), event(page, "BatchingPage.attach", "batch-live")]
@@ -95,6 +98,16 @@ def test_run_means_the_same_whatever_the_run_that_is_shown_made(
 ) -> None:
     shown = attach(**query)
     assert "seconds" not in shown and (shown["batch-size"], shown["prompt"]) == (4, "Asked elsewhere")
+
+
+@pytest.mark.parametrize("query", [{"run": "alone"}, {"sweep": "stored-sweep"}])
+def test_what_was_measured_of_one_arm_comes_back_beside_an_arm_of_another_plan(
+    attach: Callable[..., dict[str, Any]], query: dict[str, str]
+) -> None:
+    shown, machine = attach(**query), hardware.detect()
+    arms = ({axis.name: shown[f"axis-{arm}-{axis.name}"] for axis in prompt_axes()} for arm in "ab")
+    a, b = (check(make_config("pocket", arm), facts(), machine, Workload(prompt="x")).plan for arm in arms)
+    assert a != b
 
 
 def test_advice_leaves_the_first_arms_and_their_prompt_on_compare(attach: Callable[..., dict[str, Any]]) -> None:

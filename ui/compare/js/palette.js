@@ -51,7 +51,8 @@ const show = () => {
       else trigger('take', { arm, choices: entry.choices, whole: entry.whole });
     });
   }
-  if (!matches.length) add(list, 'p', 'td-empty', 'Nothing matches. Try "fast", "int8", "cache" or "graph".');
+  const nothing = offers().model ? 'Nothing matches. Try "fast", "int8", "cache" or "graph".' : 'Choose a model first.';
+  if (!matches.length) add(list, 'p', 'td-empty', nothing);
 };
 search.addEventListener('input', show);
 dialog.addEventListener('keydown', (event) => {

@@ -68,8 +68,7 @@ export function drawChart(view, rows) {
       piece.title = view.parts[at];
     });
     const sign = row.cells[0].slice(0, 1);
-    const after = add(stack, 'span', 'td-bar-end', sign + ' ' + row.peak);
-    after.classList.toggle('td-inside', total(row) > 0.8 * end);
+    add(stack, 'span', 'td-bar-end', sign + ' ' + row.peak);
   }
   drawLines(axis, add(bars, 'div', 'td-lines'), view, end);
 }

@@ -13,7 +13,7 @@ export const result = find('result');
 /** @param {HTMLElement} parent @param {string} label @param {string[][]} rows */
 export function tableIn(parent, label, [head, ...rows]) {
   const lines = rows.map(([name, ...cells]) => tableRow(name, cells));
-  for (const line of lines) head.forEach((title, i) => { if (i) line.cells[i].dataset.label = title; });  // for a narrow window
+  for (const line of lines) head.forEach((title, i) => { line.cells[i].dataset.label = title; });  // for a narrow window
   const { box, table } = scrolled('td-worth-group', label, [tableHead(head), tableBody(lines)]);
   table.className = 'td-sweep-table';
   parent.append(box);
