@@ -123,16 +123,16 @@ def for_products(rows: int, columns: int, item: int, gated: bool) -> Settings:
         if columns % SLAB_COLUMNS == 0:
             return {"ROWS": 1, "num_warps": 2}
         return {"BN": 1, "STAGES": 1, "CTAS": ONCE, "num_warps": 8}
+    if (rows, columns) in ((3072, 4096), (4096, 2048)) and not gated:  # halves of Llama 3 8B, for two ranks
+        return {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2}
     if rows == 2048 < columns <= 4096 and columns % SLAB_COLUMNS == 0 and not gated:  # Qwen3-30B-A3B, DeepSeek-V2-Lite
         return {"ROWS": 1, "num_warps": 4}
-    if columns == 2048 and 2048 < rows <= 8192 and not gated and rows != 4096:  # their queries, keys and values
+    if columns == 2048 and 2048 < rows <= 8192 and not gated:  # their queries, keys and values
         return {"ROWS": 2, "num_warps": 8} if rows < 4096 else {"ROWS": 4, "num_warps": 4}
     if columns == 2048 and 8192 <= rows <= 1 << 15 and gated:  # LFM2 1.2B, SmolLM3 3B
         return {"BN": 4, "STAGES": 1, "CTAS": ONCE, "num_warps": 8}
     if columns == 1024 and rows <= 2048 and gated:  # Falcon-H1 0.5B
         return {"ROWS": 4, "num_warps": 4}
-    if (rows, columns) in ((3072, 4096), (4096, 2048)) and not gated:  # halves of Llama 3 8B, for two ranks
-        return {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2}
     if 2048 < columns <= 3072 and not gated:
         if rows > 1 << 15:
             return {"BN": 16, "BK": 256, "STAGES": 6, "AHEAD": 0, "num_warps": 4}
