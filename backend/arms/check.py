@@ -22,6 +22,7 @@ from tokendyno.backend.optimizations.base import divided, joined
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.predict.lengths import cache_places, rounded
 from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
+from tokendyno.backend.predict.parallel import SIZES
 from tokendyno.backend.predict.setup import setup_of
 from tokendyno.backend.predict.shape import Shape
 from tokendyno.backend.predict.weights import itemsize
@@ -186,7 +187,7 @@ def _remedy(
 ) -> tuple[dict[str, str], int]:
     """The least harmful change that makes an arm fit without being refused itself, and the bytes it then needs."""
     before = _plan(requested, facts, machine, workload.batch_size)[0]
-    for change in remedies():
+    for change in remedies(len(machine.gpus)):
         if change.items() & requested.items():
             continue
         verdicts, _, plan = _plan({**requested, **change}, facts, machine, workload.batch_size)
@@ -297,8 +298,10 @@ def _too_large(
     )
 
 
-def remedies() -> tuple[dict[str, str], ...]:
-    """Changes that may make an arm fit in memory, in the order of what they lose, single ones before combined ones."""
+def remedies(gpus: int = 1) -> tuple[dict[str, str], ...]:
+    """Changes that may make an arm fit in memory, in the order of what they lose, single ones before combined ones:
+    nothing is lost where several GPUs share the model."""
+    shared = [{"parallel": f"{kind}-{size}"} for kind in ("tensor", "device-map") for size in SIZES if size <= gpus]
     losses = {(axis.name, choice.name): choice.loss for axis in all_axes() for choice in axis.choices}
     ranked: list[tuple[tuple[int, bool, int], dict[str, str]]] = []
     for axis in all_axes():
@@ -311,4 +314,4 @@ def remedies() -> tuple[dict[str, str], ...]:
                 both = dict([(axis.name, choice.name), partner])
                 ordered = {other.name: both[other.name] for other in all_axes() if other.name in both}
                 ranked.append(((worse // 10, True, worse), ordered))
-    return tuple(change for _, change in sorted(ranked, key=lambda item: item[0]))
+    return (*shared, *(change for _, change in sorted(ranked, key=lambda item: item[0])))

@@ -155,12 +155,12 @@ def _document(builder: Builder, question: Question, **fields: Any) -> AdviceDocu
 
 
 def predicted_document(builder: Builder, question: Question, gpu: str, runs: RunLog) -> AdviceDocument:
-    """The document for a GPU that is not here: bounds and memory, in the model's own number formats and in any."""
+    """The document for a GPU that is not here: bounds and memory, in the number formats of the base and in any."""
     arms = predicted(builder, question.limits, gpu, runs)
     headline = f"Nothing keeps to the limits on {gpu}, by bounds and predicted memory."
     if arms:
         best, same_format = arms[0], next((arm for arm in arms if not arm.format), None)
-        parts = [f"in its own number formats {_prediction(same_format)}"] if same_format is not None else []
+        parts = [f"in {builder.space.formats} {_prediction(same_format)}"] if same_format is not None else []
         if best is not same_format:
             quality = ", whose quality was not read"
             if best.kl_nats is not None:
@@ -325,7 +325,7 @@ class _Answer:
 
     def _quality(self, name: str, arm: MeasuredArm) -> str:
         if not self.space.arms[name].recipe:
-            return "Quality: unchanged, in the model's own number formats."
+            return f"Quality: unchanged, in {self.space.formats}."
         allowed = " Any quality was allowed." if self._question.limits.any_quality else ""
         if arm.quality is None:
             return f"Quality: unknown, since nothing was read.{allowed}"

@@ -77,12 +77,14 @@ def by_reason(arms_by_reason: Mapping[str, Sequence[str]]) -> list[Pruned]:
 
 @dataclass(slots=True)
 class Space:
-    """What may be measured: `arms` by name, the base first. `pruned`: arms in words, by reason."""
+    """What may be measured: `arms` by name, the base first. `pruned`: arms in words, by reason; `formats`: in words the
+    number formats of arms without a recipe."""
 
     wish: Wish
     base: Candidate
     arms: dict[str, Candidate]
     pruned: dict[str, list[str]] = field(default_factory=dict)
+    formats: str = "the model's own number formats"
 
     def search_arms(self, base_s: float, any_quality: bool) -> list[Arm]:
         """The arms as the search sees them. `base_s`: time per token of the base; every arm is expected to take as much
@@ -119,6 +121,8 @@ class Builder:
         self._start = {"batching": "static"} if self._traffic is not None else {}  # no arm serves requests one by one
         base = self._base()
         self.space = Space(question.wish, base, {base.name: base})
+        if format_axes(self.checked(self._start).planned, self._base_planned):
+            self.space.formats = f"the number formats with which it fits ({base.title})"
         self._tried = {base.name}
         self._changes = self._moves()
         for choices in itertools.chain(self._presets(), _combined(self._changes)):
@@ -156,8 +160,10 @@ class Builder:
     # --- one arm ----------------------------------------------------------------------------------
 
     def _base(self) -> Candidate:
-        """The model as it comes, or with the least harmful change with which it fits."""
-        for change in ({}, *remedies()):
+        """The model as it comes, or with the least harmful change with which it fits. InputError, of the arm that needs
+        least, where none does."""
+        least, changed = None, ""
+        for change in ({}, *remedies(len(self.machine.gpus))):
             try:
                 choices = dict(make_config(self._model, {**self._start, **change}).choices)
             except InputError:  # a remedy of another kind of model
@@ -167,11 +173,15 @@ class Builder:
                 self._known.add(msgspec.json.encode(checked.plan))
                 self._base_planned = checked.planned
                 return self._candidate(choices, checked)
-        raise InputError(self.checked(self._start, remedy=True).refusal())
+            if checked.too_large and (least is None or checked.needed_bytes < least.needed_bytes):
+                least, changed = checked, titles_text(choices)
+        if least is None:
+            raise InputError(self.checked(self._start).refusal())
+        raise InputError(f"Even with {changed}, {least.refusal()}" if changed else least.refusal())
 
-    def checked(self, choices: Mapping[str, str], remedy: bool = False) -> Checked:
+    def checked(self, choices: Mapping[str, str]) -> Checked:
         config = make_config(self._model, choices)
-        return check(config, self.facts, self.machine, self._work, self._freeable_bytes, self._traffic, remedy)
+        return check(config, self.facts, self.machine, self._work, self._freeable_bytes, self._traffic, remedy=False)
 
     def _candidate(self, choices: Mapping[str, str], checked: Checked) -> Candidate:
         rates = peak_rates.of_machine(self.machine, checked.plan.load.dtype)
@@ -252,13 +262,15 @@ class Builder:
         return moves
 
     def _presets(self) -> Iterator[dict[str, str]]:
-        """What presets of several choices come to here, and the same without each one of them."""
+        """What presets of several choices come to here, the same without each one of them, and all of these with what
+        the base needs to fit."""
         for preset in arm_presets():
             choices = dict(grant(preset, self.facts, self.machine, self._work).choices)
             if len(choices) > MOST_CHANGES or preset.bundle:
-                yield choices
-                for axis in choices:
-                    yield {name: choice for name, choice in choices.items() if name != axis}
+                less = [{name: choice for name, choice in choices.items() if name != axis} for axis in choices]
+                for some in (choices, *less):
+                    yield some
+                    yield {**some, **self.space.base.choices}
 
 
 def _combined(moves: list[dict[str, str]]) -> Iterator[dict[str, str]]:

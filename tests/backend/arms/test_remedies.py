@@ -31,6 +31,11 @@ def test_less_is_lost_before_more(less: dict[str, str], more: dict[str, str]) ->
     assert remedies().index(less) < remedies().index(more)
 
 
+def test_several_gpus_share_the_model_before_anything_is_lost() -> None:
+    assert remedies(4)[:4] == tuple({"parallel": f"{kind}-{n}"} for kind in ("tensor", "device-map") for n in (2, 4))
+    assert remedies(4)[4:] == remedies()
+
+
 def test_the_default_loses_nothing_and_what_is_never_suggested_the_most() -> None:
     quantization = next(axis for axis in all_axes() if axis.name == "quantization")
     losses = [quantization.loss(name) for name in ("none", "bnb-int8", "bnb-nf4", "mxfp4-dequantized")]

@@ -72,6 +72,17 @@ def test_limits_rule_out_what_is_predicted_to_break_them(bench: Bench) -> None:
     assert others and all(one.memory_bytes <= 1.05 * (10 << 30) for one in others)
 
 
+def test_a_model_that_one_card_has_no_room_for_is_shared_before_it_is_rounded(bench: Bench) -> None:
+    two, one = (elsewhere(bench.machine(), "H100-SXM", gpus) for gpus in (2, 1))
+    shared, rounded = (Builder(bench, Question("random:Llama-3-70B", WORK, "latency"), there) for there in (two, one))
+    assert (shared.space.base.name, shared.space.formats) == ("parallel=tensor-2", "the model's own number formats")
+    best = "cache=static,cuda_graphs=manual,kernels=local,loop=own,parallel=tensor-2,projections=fused"
+    assert {*best.split(",")} in [{*name.split(",")} for name in shared.space.arms]
+    assert rounded.space.formats == "the number formats with which it fits (Quantization bitsandbytes int8)"
+    with pytest.raises(InputError, match=r"^Even with .* nf4, double, Llama 3 70B .* needs about 38\.\d GiB"):
+        Builder(bench, Question("random:Llama-3-70B", WORK, "latency"), elsewhere(bench.machine(), "L4"))
+
+
 def test_copies_of_one_text_read_the_experts_of_one(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(space, "MOST_ARMS", 1)  # no other than the base
     there = elsewhere(bench.machine(), "H100-SXM")
