@@ -48,8 +48,9 @@ def grant(preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Work
         prompt = max(facts.max_positions - workload.max_new_tokens, workload.prompt_tokens, 1)
         whole = replace(workload, prompt="", prompt_tokens=prompt)
         checked = check(make_config(facts.model, captured.choices), facts, machine, whole, remedy=False)
-        sizes, allowed_bytes = (checked.needed_bytes, without.room_bytes), without.room_bytes
-        why = f"for all {facts.max_positions:,} positions, {{}} are predicted and {{}} are free."
+        allowed_bytes = machine.gpus[0].memory_bytes  # what is free of it differs from one moment to the next
+        sizes = checked.needed_bytes, allowed_bytes
+        why = f"for all {facts.max_positions:,} positions, {{}} are predicted, and the GPU has {{}}."
     else:
         sizes = checked.needed_bytes, without.needed_bytes
         allowed_bytes = int((1 + TELLS_APART) * without.needed_bytes)

@@ -120,7 +120,7 @@ def test_the_longest_context_is_captured_where_all_positions_fit() -> None:
         granted = grant(preset, facts(f"random:{name}"), machine, WORK)
         assert granted.choices == wanted | more, name
         said = "".join(note.reason for note in granted.notes)
-        assert ("are predicted and 23.0 GiB are free." in said) == (wanted is preset.choices)
+        assert ("are predicted, and the GPU has 24.0 GiB." in said) == (wanted is preset.choices)
 
 
 def test_the_lowest_latency_of_gpt_oss_has_kernels_for_its_experts() -> None:
