@@ -12,7 +12,7 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import attention_fp8, attention_long, attention_short
 from .attention_parts import DRIVERS_CHOICE, SPARING, Heads, cut, fits, prefer_carveout
-from .parts import angle, can_be_early, leads, partner
+from .parts import angle, can_be_early, leads, partner, weighed
 
 FOLDED = True  # False: a second kernel combines the parts
 BY_WARPS = True  # False: one kernel for all, on tensor cores
@@ -200,13 +200,9 @@ def tokendyno_attention(qkv, angles, norms, sinks, cache, results, L, eps, scali
             )
         scores = _capped(tl.dot(query, tl.trans(key), input_precision="ieee") * scaling, H.CAP)
         scores = tl.where(seen[None, :], scores, float("-inf"))
-        best = tl.maximum(top, tl.max(scores, 1))
-        safe = tl.where(best == float("-inf"), 0.0, best)
-        shrink = tl.exp(top - safe)
-        weights = tl.exp(scores - safe[:, None])
+        top, shrink, weights = weighed(scores, top)
         total = total * shrink + tl.sum(weights, 1)
         mixed = mixed * shrink[:, None] + tl.dot(weights.to(value.dtype), value, input_precision="ieee")
-        top = best
     if SPLITS == 1:  # nothing to combine
         queries, there = head * G + group[:, None], (group < G)[:, None]
         result = _opened(mixed / total[:, None], qkv + (queries * 2 + 1) * D + dims[None, :], there, H)

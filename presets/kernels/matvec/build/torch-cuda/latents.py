@@ -13,7 +13,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from .description import Mixer
-from .parts import can_be_early
+from .parts import can_be_early, weighed
 
 _COLUMNS, _VALUES = {2: 64, 4: 16}, 32  # of a program: numbers of a latent, by bytes of each; rows of values
 _BYTES, _SLOTS = 1 << 15, 64  # of latents that a program reads at once, and slots at most; as many a part has at least
@@ -157,13 +157,9 @@ def tokendyno_latents(queries, latents, keys, slot, filled, parts, tops, sums, L
         scores = tl.dot(turned, tl.trans(key), input_precision="ieee")
         scores = tl.dot(query, tl.trans(latent), scores, input_precision="ieee") * scaling
         scores = tl.where(seen[None, :], scores, float("-inf"))
-        best = tl.maximum(top, tl.max(scores, 1))
-        safe = tl.where(best == float("-inf"), 0.0, best)
-        shrink = tl.exp(top - safe)
-        weights = tl.exp(scores - safe[:, None])
+        top, shrink, weights = weighed(scores, top)
         total = total * shrink + tl.sum(weights, 1)
         mixed = tl.dot(weights.to(latent.dtype), latent, mixed * shrink[:, None], input_precision="ieee")
-        top = best
     lines = lines * S.SPLITS + split
     tl.store(parts + lines[:, None] * R + columns[None, :], mixed, mask=real)
     tl.store(tops + lines, top, mask=heads < S.HEADS)

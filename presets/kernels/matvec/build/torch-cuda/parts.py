@@ -122,6 +122,15 @@ def activated(first, second, FUSED: tl.constexpr):
 
 
 @triton.jit
+def weighed(scores, top):
+    """A block (R, N) of a softmax that is taken block by block: the largest score of each row so far, what sums of
+    earlier blocks shrink by, and the weights of this one. top: (R,), the largest score before, -inf without one."""
+    best = tl.maximum(top, tl.max(scores, 1))
+    safe = tl.where(best == float("-inf"), 0.0, best)
+    return best, tl.exp(top - safe), tl.exp(scores - safe[:, None])
+
+
+@triton.jit
 def partner(dims, ROTATED: tl.constexpr, PAIRS: tl.constexpr):
     """What each of the ROTATED dimensions of a head is rotated with: its neighbour, or the one half of them away."""
     return dims ^ 1 if PAIRS else (dims + ROTATED // 2) % ROTATED
