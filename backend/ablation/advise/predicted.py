@@ -30,7 +30,7 @@ SAME_MODEL, OTHER_MODEL = 0.15, 0.5
 class PredictedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arm of a number format that is most likely the best.
 
-    format       the choices that change number formats, "" for those of the model
+    format       the choices that change number formats, "" for those of the base
     bound_s      roofline bound of a step, None where the bandwidth is unknown; memory_bytes: predicted peak
     kl_nats      of the number format on a small real model (`quality/recipes.py`), None where it was not read
     recorded_s   time per token of a shipped recording of this arm on such a GPU, None without one; run: its id

@@ -160,12 +160,12 @@ def predicted_document(builder: Builder, question: Question, gpu: str, runs: Run
     headline = f"Nothing keeps to the limits on {gpu}, by bounds and predicted memory."
     if arms:
         best, same_format = arms[0], next((arm for arm in arms if not arm.format), None)
-        parts = [f"in {builder.space.formats} {_prediction(same_format)}"] if same_format is not None else []
+        parts = [f"in {builder.space.formats}, {_prediction(same_format)}"] if same_format is not None else []
         if best is not same_format:
             quality = ", whose quality was not read"
             if best.kl_nats is not None:
                 quality = f", which cost {three(best.kl_nats)} nats of KL divergence on {recipes().model}"
-            parts.append(f"of all formats {_prediction(best)}{quality}")
+            parts.append(f"of all formats, {_prediction(best)}{quality}")
         sought = f"By bounds and predicted memory, for {TITLES[question.wish]}"
         headline = f"Nothing was measured on {gpu}. {sought}: {'; '.join(parts)}."
     return _document(builder, question, pruned=by_reason(builder.space.pruned), predicted=arms, headline=headline)
