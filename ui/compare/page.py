@@ -401,7 +401,7 @@ class ComparePage(RunPage):
             for name in FIRST["cuda" if machine.device == "cuda" else "cpu"][0]:
                 other = ArmRequest(ARMS[1], preset_choices(name, facts, machine), name)
                 plans = [
-                    check(make_config(request.model, arm.choices), facts, machine, request.workload).plan
+                    check(make_config(request.model, arm.choices), facts, machine, request.workload, remedy=False).plan
                     for arm in (alone, other)
                 ]
                 if plans[0] != plans[1]:
