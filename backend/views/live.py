@@ -307,8 +307,9 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
 def _phases_shown(arm: ArmSeries, ended: bool) -> list[Phase]:
     """After the end with the first run, whose tokens are drawn and whose text is raced, in the place of the last."""
     first = arm.first_phases.get("run")
-    shown = arm.phases if not ended or arm.state != "done" or first is None else {**arm.phases, "run": first}
-    return [*shown.values()]
+    if first is None or not ended or arm.state not in ("done", "cancelled"):  # of one that failed, where it did
+        return [*arm.phases.values()]
+    return [*{**arm.phases, "run": first}.values()]
 
 
 def arm_fields(run: Snapshot, name: str, remarks: Sequence[str] = ()) -> dict[str, Any]:

@@ -223,7 +223,8 @@ def test_after_the_end_the_run_that_is_told_is_the_one_that_is_drawn() -> None:
         for event in (Progress("run", "begin", 0.0), tokens(0, 3), Progress("run", "end", took_s), finished("abc")):
             run.append(ArmEvent("A", number, 1.0 + number, event))
     assert [phase.seconds for phase in head(run).arms[0].phases] == [5.0]
-    run.append(Ended(9.0, "done"))
+    run.append(ArmEvent("A", 2, 4.0, Progress("run", "begin", 0.0)))  # stopped in a third one
+    run.append(Ended(9.0, "cancelled"))
     assert [phase.seconds for phase in head(run).arms[0].phases] == [2.0]
 
 
