@@ -2,7 +2,7 @@
 // chip that was taken off), or a list was left with Enter, the focus goes to what is nearest, instead of to nothing.
 const pressable = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
 const usable = (control) => control.isConnected && !control.disabled && !control.closest('[inert], [hidden]') && control.checkVisibility({ visibilityProperty: true });
-let last = null, around = [], before = 0;
+let last = null, around = [], before = 0, waited = 0;
 
 // Lists open when they get the focus: the one that was just left stays shut.
 const shut = (list) => {
@@ -24,20 +24,25 @@ const lost = () => {
   const gone = document.activeElement === last ? last.disabled : document.activeElement === document.body && !usable(last);
   return gone && !document.querySelector('dialog[open]');
 };
-// A list is drawn anew once something was picked from it, on a busy machine for longer than a frame.
+// A list is drawn anew once something was picked from it, on a busy machine for seconds: the one of its name is waited for.
 const listed = () => last?.getAttribute?.('role') === 'combobox';
+const namesake = () => [...document.querySelectorAll('[role="combobox"]')].find((list) => list.ariaLabel === last.ariaLabel && usable(list));
 let due = 0;
 const restore = () => {
   if (due || !lost()) return;
   due = setTimeout(() => {
     due = 0;
-    if (lost()) near()?.focus({ preventScroll: true });
-    else if (document.activeElement === document.body && listed() && usable(last)) shut(last);
+    if (lost()) {
+      const list = listed() && namesake();
+      if (list) shut(list);
+      else if (listed() && ++waited < 10) restore();
+      else near()?.focus({ preventScroll: true });
+    } else if (document.activeElement === document.body && listed() && usable(last)) shut(last);
   }, listed() ? 400 : 60);
 };
 document.addEventListener('focusin', (event) => {
   last = event.target;
-  around = [];
+  [around, waited] = [[], 0];
   for (let box = last.parentElement; box; box = box.parentElement) around.push(box);
   // among its neighbours, which one it was: after a chip is gone the next one takes its place
   const row = around.find((box) => box.querySelectorAll(pressable).length > 1);
