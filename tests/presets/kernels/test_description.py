@@ -65,7 +65,10 @@ def attended(parts: Any, row: Any, keys: Any, values: Any, angles: Any) -> tuple
     scores = torch.einsum("hgd,htd->hgt", query.view(heads, -1, size), keys) * parts.attention.scaling
     if parts.cap:
         scores = parts.cap * torch.tanh(scores / parts.cap)
-    mixed = torch.einsum("hgt,htd->hgd", scores.softmax(-1), values).reshape(-1)
+    if (sinks := getattr(parts.attention, "sinks", None)) is not None:
+        scores = torch.cat([scores, sinks.view(heads, -1, 1)], -1)
+    shares = scores.softmax(-1)[..., : keys.shape[1]]
+    mixed = torch.einsum("hgt,htd->hgd", shares, values).reshape(-1)
     return (mixed if gates is None else mixed * torch.sigmoid(gates.reshape(-1))), key
 
 
@@ -179,7 +182,7 @@ def computed(description: Any, parts: Any, hidden: Any, mixing: Any, layer: Any)
     hidden = hidden + sum(added(one, description.rows_of, hidden, mixing) for one in every)
     middle = normed(hidden, between, parts, parts.shifts[2])
     if parts.experts is not None:
-        return hidden + layer.mlp(middle[None, None]).view(-1)
+        return hidden + (getattr(layer, "mlp", None) or layer.feed_forward)(middle[None, None]).view(-1)
     if len(parts.products) == 2:
         return hidden
     out = fed_forward(description, parts, parts.products[2:], middle)
