@@ -110,7 +110,6 @@ class Choice:
     loss      its place among the changes that may make an arm fit in memory, least harmful first; None: not suggested.
               The tens say what is lost, the ones order what loses the same:
               0 nothing, 10 nothing (only experts), 20 time, 30 float32 precision, 40 down to 8 bits, 50 down to 4
-    combines  choices of other axes, as (axis, choice), to be suggested together with it where it alone is not enough
     example   how it may be written, where its name alone says too little to run
     value     what the field of the plan becomes that the axis sets, where that is not its name
     tried_on_several_gpus  of rows of the table of what fits: whether a model was run with it, split over several GPUs
@@ -121,7 +120,6 @@ class Choice:
     rules: tuple[Rule, ...] = ()
     title: str = ""
     loss: int | None = None
-    combines: tuple[tuple[str, str], ...] = ()
     tried_on_several_gpus: bool = True
     values: Values = field(default_factory=dict)
     example: str = ""

@@ -78,6 +78,12 @@ def test_a_model_that_one_card_has_no_room_for_is_shared_before_it_is_rounded(be
     assert (shared.space.base.name, shared.space.formats) == ("parallel=tensor-2", "the model's own number formats")
     best = "cache=static,cuda_graphs=manual,kernels=local,loop=own,parallel=tensor-2,projections=fused"
     assert {*best.split(",")} in [{*name.split(",")} for name in shared.space.arms]
+    packed = Builder(
+        bench, Question("random:gpt-oss-120b", WORK, "latency"), elsewhere(bench.machine(), "A100-40GB", 2)
+    )
+    assert packed.space.base.name == "parallel=tensor-2,quantization=mxfp4"
+    best += ",experts=triton,quantization=mxfp4"
+    assert {*best.split(",")} in [{*name.split(",")} for name in packed.space.arms], "a preset, beside what it needs"
     assert rounded.space.formats == "the number formats with which it fits (Quantization bitsandbytes int8)"
     with pytest.raises(InputError, match=r"^Even with .* nf4, double, Llama 3 70B .* needs about 38\.\d GiB"):
         Builder(bench, Question("random:Llama-3-70B", WORK, "latency"), elsewhere(bench.machine(), "L4"))
