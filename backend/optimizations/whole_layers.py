@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from tokendyno.backend.models.router import Router
+
 
 class Whole(NamedTuple):
     """An architecture of which kernels compute whole decoder layers, once projections are fused.
@@ -69,3 +71,20 @@ LAYERS = {
     if layer
 }
 """Classes that a kernel may replace, and the layer name each is offered under."""
+
+
+BY_THEIR_BEST = "its router chooses groups of experts by the best one of each (topk_method=group_limited_greedy)"
+UNEVEN_GROUPS = "its router chooses among groups (n_group), and they or all experts are no power of two"
+NARROWED = "its experts get a projection of what their layer has (moe_latent_size)"
+CLIPPED = "queries, keys and values are clipped (clip_qkv)"
+
+
+def unknown_router(router: Router) -> str:
+    """Why no kernel computes whole layers with experts, as `routing_of` and `_of_mixture` of the kernels'
+    `description.py` decide; "" if one does."""
+    groups, number = router.groups, router.experts
+    if router.method:
+        return BY_THEIR_BEST
+    if groups > 1 and (number & (number - 1) or groups & (groups - 1) or number < 2 * groups):
+        return UNEVEN_GROUPS
+    return NARROWED if router.narrowed else CLIPPED if router.clipped else ""

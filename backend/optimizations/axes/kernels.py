@@ -10,6 +10,7 @@ from tokendyno.backend.optimizations.base import (
     LAYER_OF,
     Choice,
     Optimization,
+    Rule,
     Subject,
     blocked,
     divided,
@@ -26,7 +27,14 @@ from tokendyno.backend.optimizations.conditions import (
     runs_own_mxfp4,
     uses_own_loop,
 )
-from tokendyno.backend.optimizations.whole_layers import WHOLE
+from tokendyno.backend.optimizations.whole_layers import (
+    BY_THEIR_BEST,
+    CLIPPED,
+    NARROWED,
+    UNEVEN_GROUPS,
+    WHOLE,
+    unknown_router,
+)
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import literal
@@ -121,6 +129,20 @@ def may_replace(layer: str, s: Subject) -> bool:
     return layer != "RMSNorm" or s.facts.architecture not in NO_NORMS
 
 
+def _runs_whole(s: Subject) -> bool:
+    """Whether decode steps run whole layers, of a mixture at least those without experts."""
+    return _computes_heads(s) and ((_fused_whole(s) and not _left_packed(s)) or _by_rows(s))
+
+
+def _leaves_mixtures(why: str) -> Rule:
+    return note(
+        lambda s: _runs_whole(s) and unknown_router(s.facts.router) == why,
+        f"No kernel computes the layers of this model that have experts as a whole: {why}. There the model's own code "
+        "runs, with kernels for experts and single products.",
+        "presets/kernels/matvec/build/torch-cuda/description.py: routing_of",
+    )
+
+
 _NO_PACKAGE = blocked(
     lambda s: not s.machine.has("kernels"),
     "The package kernels, which replaces layers with kernels, is not installed.",
@@ -187,12 +209,13 @@ MAPPING_RULES = (
 LOCAL_RULES = (
     _NO_PACKAGE,
     note(
-        lambda s: _computes_heads(s) and ((_fused_whole(s) and not _left_packed(s)) or _by_rows(s)),
+        lambda s: _runs_whole(s) and not unknown_router(s.facts.router),
         "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
         "where linear layers have 4 bits, or ranks share experts); the chosen attention computes prefill and whatever "
         "is larger.",
         "presets/kernels/matvec/build/torch-cuda/layers.py",
     ),
+    *map(_leaves_mixtures, (BY_THEIR_BEST, UNEVEN_GROUPS, NARROWED, CLIPPED)),
     note(
         _left_packed,
         "bitsandbytes' 4-bit weights are read by kernels with vectors in bfloat16 or float16 only; in float32 its own "
