@@ -295,7 +295,7 @@ class _Answer:
             comparison, summary = snapshot.comparison, snapshot.summaries[column]
             if comparison is not None and name != base:
                 ratio = Estimate(comparison.ratio, comparison.low, comparison.high)
-            low, high = summary.latency_interval_s or (None, None)
+            low, high = (summary.latency_interval_s if summary.runs >= SHOWN_FROM else None) or (None, None)
             measured = msgspec.structs.replace(
                 measured,
                 latency_mean_s=summary.latency_mean_s,
