@@ -289,7 +289,8 @@ def _too_large(
     gib = 1 << 30
     where = "GPU memory" if machine.device == "cuda" else "memory"
     each = " on the GPUs together" if memory.fullest else " in each rank" if needed > memory.total else ""
-    advice = "Use a smaller model, fewer tokens or a smaller batch, or close other programs."
+    other = "other GPUs: Fit (tokendyno fit) says which" if machine.assumed else "close other programs"
+    advice = f"Use a smaller model, fewer tokens or a smaller batch, or {other}."
     if fix:
         advice = f"With {', '.join(f'{axis}={choice}' for axis, choice in fix.items())} it needs {fixed / gib:.1f} GiB."
     return Verdict(

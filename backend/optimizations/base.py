@@ -5,6 +5,7 @@ remedies, the plan, scripts and the command line all come from that declaration;
 module of the same name in `worker/witness/`. Nothing else lists axes.
 """
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -136,7 +137,9 @@ def is_repository(text: str, kind: str = REPOSITORY) -> bool:
 
 def divided(written: str) -> tuple[str, dict[str, str]]:
     """A choice as it is written, `choice:key=value;key=value`: its name, and its values by key."""
-    name, _, rest = written.partition(":")
+    name, colon, rest = written.partition(":")
+    if not colon:  # nearly always, and often asked
+        return name, {}
     pairs = (value.partition("=") for value in rest.split(";") if value)
     return name, {key.strip(): value.strip() for key, _, value in pairs}
 
@@ -191,7 +194,11 @@ class Optimization:
 
     def choice(self, name: str) -> Choice:
         """The choice of that name, with values or without; KeyError if there is none."""
-        return {choice.name: choice for choice in self.choices}[divided(name)[0]]
+        return self._choices[divided(name)[0]]
+
+    @functools.cached_property
+    def _choices(self) -> dict[str, Choice]:
+        return {choice.name: choice for choice in self.choices}
 
     def loss(self, name: str) -> int:
         """How much is lost with that choice, for sorting: 0 for the default, most for what is never suggested."""

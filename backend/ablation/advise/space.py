@@ -211,6 +211,8 @@ class Builder:
             self._rule_out(f"Needs more memory than is free ({' '.join(bytes_text(checked.room_bytes))}).", title)
         elif checked.blocked:
             self._rule_out(_first_sentence(checked.blocked[0].reason), title)
+        elif why := next((v.reason for v in checked.verdicts if v.level == "fallback" and v.axis in choices), ""):
+            self._rule_out(_first_sentence(why), title)  # as it would run it is another arm
         elif plan in self._known:
             self._rule_out("Does the same here as another arm.", title)
         else:
