@@ -73,18 +73,14 @@ LAYERS = {
 """Classes that a kernel may replace, and the layer name each is offered under."""
 
 
-BY_THEIR_BEST = "its router chooses groups of experts by the best one of each (topk_method=group_limited_greedy)"
-UNEVEN_GROUPS = "its router chooses among groups (n_group), and they or all experts are no power of two"
-NARROWED = "its experts get a projection of what their layer has (moe_latent_size)"
-CLIPPED = "queries, keys and values are clipped (clip_qkv)"
-
-
 def unknown_router(router: Router) -> str:
     """Why no kernel computes whole layers with experts, as `routing_of` and `_of_mixture` of the kernels'
     `description.py` decide; "" if one does."""
     groups, number = router.groups, router.experts
     if router.method:
-        return BY_THEIR_BEST
+        return f"its router chooses groups of experts first (topk_method={router.method})"
     if groups > 1 and (number & (number - 1) or groups & (groups - 1) or number < 2 * groups):
-        return UNEVEN_GROUPS
-    return NARROWED if router.narrowed else CLIPPED if router.clipped else ""
+        return f"its router has {groups} groups (n_group) of {number} experts in all, where kernels know powers of two"
+    if router.narrowed:
+        return "its experts get a projection of what their layer has (moe_latent_size)"
+    return "queries, keys and values are clipped (clip_qkv)" if router.clipped else ""

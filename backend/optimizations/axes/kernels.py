@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.families import ENCODERS
 from tokendyno.backend.optimizations import routed
@@ -10,7 +11,6 @@ from tokendyno.backend.optimizations.base import (
     LAYER_OF,
     Choice,
     Optimization,
-    Rule,
     Subject,
     blocked,
     divided,
@@ -27,14 +27,7 @@ from tokendyno.backend.optimizations.conditions import (
     runs_own_mxfp4,
     uses_own_loop,
 )
-from tokendyno.backend.optimizations.whole_layers import (
-    BY_THEIR_BEST,
-    CLIPPED,
-    NARROWED,
-    UNEVEN_GROUPS,
-    WHOLE,
-    unknown_router,
-)
+from tokendyno.backend.optimizations.whole_layers import WHOLE, unknown_router
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import literal
@@ -134,15 +127,6 @@ def _runs_whole(s: Subject) -> bool:
     return _computes_heads(s) and ((_fused_whole(s) and not _left_packed(s)) or _by_rows(s))
 
 
-def _leaves_mixtures(why: str) -> Rule:
-    return note(
-        lambda s: _runs_whole(s) and unknown_router(s.facts.router) == why,
-        f"No kernel computes the layers of this model that have experts as a whole: {why}. There the model's own code "
-        "runs, with kernels for experts and single products.",
-        "presets/kernels/matvec/build/torch-cuda/description.py: routing_of",
-    )
-
-
 _NO_PACKAGE = blocked(
     lambda s: not s.machine.has("kernels"),
     "The package kernels, which replaces layers with kernels, is not installed.",
@@ -215,7 +199,6 @@ LOCAL_RULES = (
         "is larger.",
         "presets/kernels/matvec/build/torch-cuda/layers.py",
     ),
-    *map(_leaves_mixtures, (BY_THEIR_BEST, UNEVEN_GROUPS, NARROWED, CLIPPED)),
     note(
         _left_packed,
         "bitsandbytes' 4-bit weights are read by kernels with vectors in bfloat16 or float16 only; in float32 its own "
@@ -279,6 +262,16 @@ class Kernels(Optimization):
             title="your mapping",
         ),
     )
+
+    def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
+        """The verdicts, with what keeps kernels from computing layers with experts as a whole."""
+        why = unknown_router(subject.facts.router) if name == "local" and _runs_whole(subject) else ""
+        reason = (
+            f"No kernel computes the layers of this model that have experts as a whole: {why}. There the model's own "
+            "code runs, with kernels for experts and single products."
+        )
+        source = "presets/kernels/matvec/build/torch-cuda/description.py: routing_of"
+        return [*super().verdicts(name, subject), *([Verdict("note", self.name, reason, {}, source)] if why else [])]
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         name, mapping = divided(name)
