@@ -1,7 +1,7 @@
 """Numbers as text: three significant digits, with a unit."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 
 def plural(count: int, noun: str) -> str:
@@ -43,17 +43,27 @@ def seconds_text(seconds: float) -> tuple[str, str]:
     return (three(seconds), "s") if seconds >= 1 else (three(seconds * 1e3), "ms")
 
 
-def interval_text(
-    words: Callable[[float], tuple[str, str]], value: float, low: float | None, high: float | None
-) -> str:
-    """A figure with its interval, such as "29.0 ms (26.6 to 31.6)"; without it where there is none, or where both ends
-    show the same digits. `words`: a number as (value, unit)."""
+Words = Callable[[float], tuple[str, str]]
+"""A number as (value, unit)."""
+
+
+def ends_of(value: float, low: float, high: float, both: Sequence[float] = ()) -> tuple[list[float], str]:
+    """What to show beside a mean, and the word between: the ends of its interval; of a mean of two these, `both`, where
+    the interval is wider than the mean and so tells nobody anything."""
+    return (sorted(both), "and") if len(both) == 2 and high - low > value else ([low, high], "to")
+
+
+def interval_text(words: Words, value: float, low: float | None, high: float | None, both: Sequence[float] = ()) -> str:
+    """A figure with what `ends_of` it, such as "29.0 ms (26.6 to 31.6)" or "5.34 ms (2 runs: 5.10 and 5.60)"; without
+    that where there is none, or where both ends show the same digits."""
     shown, unit = words(value)
     text = f"{shown} {unit}".strip()
     if low is None or high is None:
         return text
-    ends = [words(low), words(high)]
+    values, word = ends_of(value, low, high, both)
+    ends = [words(end) for end in values]
     if ends == [(shown, unit)] * 2:
         return text
     same_unit = all(end_unit == unit for _, end_unit in ends)
-    return f"{text} ({' to '.join(end if same_unit else f'{end} {end_unit}' for end, end_unit in ends)})"
+    both_ends = f" {word} ".join(end if same_unit else f"{end} {end_unit}" for end, end_unit in ends)
+    return f"{text} ({'2 runs: ' * (word == 'and')}{both_ends})"

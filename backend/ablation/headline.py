@@ -41,10 +41,12 @@ def sweep_headline(points: Sequence[PointResult]) -> str:
     near = [point for point in known if point is not fastest and times(point)[1] <= times(fastest)[2]]
     level = [point for point in known if point is not most and rates(point)[2] >= rates(most)[1]]
     least = min(known, key=lambda point: point.peak_memory_bytes or 0)
+    time = interval_text(seconds_text, *times(fastest), fastest.both.get("latency_mean_s", ()))
+    rate = interval_text(rate_text, *rates(most), most.both.get("tokens_per_s", ()))
     return (
-        f"Least time per token: {settings_title(fastest.settings)}, {interval_text(seconds_text, *times(fastest))}"
+        f"Least time per token: {settings_title(fastest.settings)}, {time}"
         f"{_beside(near)}. Most tokens a second: {settings_title(most.settings)}, "
-        f"{interval_text(rate_text, *rates(most))}{_beside(level)}. Least memory: {settings_title(least.settings)}, "
+        f"{rate}{_beside(level)}. Least memory: {settings_title(least.settings)}, "
         f"{' '.join(bytes_text(least.peak_memory_bytes or 0))}."
     )
 
@@ -64,7 +66,7 @@ def _speed(comparison: Comparison | None) -> str:
     if comparison.outcome == "no_difference":
         return f"no difference ({interval}\u00d7)"
     if not comparison.decided:
-        return f"not decided ({interval}\u00d7)" if comparison.bounded else "not decided: the pairs differ too much"
+        return f"not decided ({interval}\u00d7)" if comparison.telling else "not decided: too few pairs, or too unlike"
     return f"{three(comparison.ratio)}\u00d7 as fast ({interval})"
 
 

@@ -106,11 +106,12 @@ def _token_s(trials: Sequence[Trial]) -> Estimate | None:
 
 
 def _more_s(comparison: Comparison | None, there: Estimate | None) -> tuple[float | None, tuple[float, float] | None]:
-    """The ratio of a comparison as seconds more than `there`, the time of the same trials; and its interval."""
+    """The ratio of a comparison as seconds more than `there`, the time of the same trials; and its interval, if
+    it tells anything."""
     if comparison is None or there is None:
         return None, None
     more_s = there.value / comparison.ratio - there.value
-    if comparison.low is None or comparison.high is None:
+    if comparison.low is None or comparison.high is None or not comparison.telling:
         return more_s, None
     return more_s, (there.value / comparison.high - there.value, there.value / comparison.low - there.value)
 

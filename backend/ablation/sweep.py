@@ -68,6 +68,7 @@ class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ttft_s                   time to first token, likewise; of many requests the middle one's, from its arrival on
     peak_memory_bytes        the largest of all trials
     ..._low, ..._high        95% interval of each, null below two trials; of memory, the smallest of all trials
+    both                     of two trials what each came to, by the field of its mean
     quality                  what its choices cost against those of the first point that can run; null for the same
                              choices, and where that was not asked for
     """
@@ -89,6 +90,7 @@ class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     doubtful: dict[str, str]
     refused: str
     quality: Cost | None = None
+    both: dict[str, list[float]] = {}
 
 
 class SweepDocument(TrialsDocument, frozen=True, tag="sweep"):
@@ -213,12 +215,14 @@ def point_results(points: Sequence[Point], refused: Mapping[str, str], journal: 
 
 def _result(point: Point, refused: str, trials: Sequence[Trial], quality: Cost | None) -> PointResult:
     means = [mean_s for trial in trials if (mean_s := mean(trial.latency_s[1:])) is not None]
+    firsts = [trial.ttft_s for trial in trials]
     step_s, step_low_s, step_high_s = estimate(means) or _NONE
-    ttft_s, ttft_low_s, ttft_high_s = estimate([trial.ttft_s for trial in trials]) or _NONE
+    ttft_s, ttft_low_s, ttft_high_s = estimate(firsts) or _NONE
     rates = [trial.useful_tokens_s for trial in trials if trial.useful_tokens_s]
     rates = rates or [point.workload.batch_size / mean_s for mean_s in means if mean_s]
     rate, rate_low, rate_high = estimate(rates) or _NONE
     peaks = [trial.peak_memory_bytes for trial in trials]
+    values = {"latency_mean_s": means, "ttft_s": firsts, "tokens_per_s": rates}
     return PointResult(
         settings=point.settings,
         trials=len(trials),
@@ -237,4 +241,5 @@ def _result(point: Point, refused: str, trials: Sequence[Trial], quality: Cost |
         doubtful={axis: status for trial in trials for axis, status in trial.doubtful.items()},
         refused=refused,
         quality=quality,
+        both={name: two for name, two in values.items() if len(two) == 2},
     )

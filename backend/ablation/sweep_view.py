@@ -186,7 +186,7 @@ def _text(figure: _Figure, point: PointResult, interval: bool = True) -> str:
     value, low, high = (getattr(point, name) for name in (figure.value, figure.low, figure.high))
     if value is None:
         return "refused" if point.refused else "not measured"
-    return interval_text(figure.words, value, low if interval else None, high)
+    return interval_text(figure.words, value, low if interval else None, high, point.both.get(figure.value, ()))
 
 
 def _pareto(course: Sweep, results: Sequence[PointResult], kls: Sequence[float | None]) -> Pareto | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.check import Checked, check
@@ -14,6 +15,8 @@ from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.units import bytes_text
 
 _SOURCE = "presets/arms/{}.toml"
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 TELLS_APART = 0.03
 """Share of memory from which on two predictions for a GPU are told apart: peaks were off by -1.5% to +5.4%
@@ -33,15 +36,18 @@ def bundle(name: str) -> ArmPreset | None:
     return next((preset for preset in arm_presets() if preset.name == name and preset.bundle), None)
 
 
-def grant(preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload) -> Granted:
+def grant(
+    preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload, beside: Mapping[str, str] = NOTHING
+) -> Granted:
     """A preset as it is; of a bundle, the first wish on each axis that is not refused for another reason than memory,
-    with the bundle's captured steps where memory allows them (`ArmPreset.captured_for`)."""
+    with the bundle's captured steps where memory allows them (`ArmPreset.captured_for`). `beside`: choices that are
+    made, to which wishes give way."""
     if not preset.bundle:
-        return Granted(preset.choices)
-    eager, without = _granted(preset, facts, machine, workload, False)
+        return Granted({**preset.choices, **beside})
+    eager, without = _granted(preset, facts, machine, workload, False, beside)
     if not preset.captured or machine.device != "cuda":
         return eager
-    captured, checked = _granted(preset, facts, machine, workload, True)
+    captured, checked = _granted(preset, facts, machine, workload, True, beside)
     if captured.choices.get("cuda_graphs") != "manual":
         return eager
     if preset.captured_for == "whole context":
@@ -63,7 +69,12 @@ def grant(preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Work
 
 
 def _granted(
-    preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload, captured: bool
+    preset: ArmPreset,
+    facts: ModelFacts,
+    machine: Machine,
+    workload: Workload,
+    captured: bool,
+    beside: Mapping[str, str],
 ) -> tuple[Granted, Checked]:
     """What a bundle comes to, with its captured steps or without, and that arm, checked."""
     wishes = preset.wishes(*traits(facts), captured=captured)
@@ -71,13 +82,14 @@ def _granted(
     reasons: dict[str, Verdict] = {}
     while True:
         choices = {axis: wished[0] for axis, wished in wishes.items() if wished}
-        config = make_config(facts.model, choices)
+        config = make_config(facts.model, {**choices, **beside})
         checked = check(config, facts, machine, workload, remedy=False)
-        refused = next((v for v in checked.blocked if v.axis in choices), None)
-        if refused is None:
+        refused = ((axis, v) for v in checked.blocked for axis in (v.axis, *(v.fix if v.axis in beside else ())))
+        axis, why = next(((axis, v) for axis, v in refused if axis in choices and axis not in beside), ("", None))
+        if why is None:
             break
-        reasons.setdefault(refused.axis, refused)
-        wishes[refused.axis].pop(0)
+        reasons.setdefault(axis, why)
+        wishes[axis].pop(0)
     granted = dict(config.choices)
     notes = [_note(preset, axis, first[axis], granted.get(axis), why) for axis, why in reasons.items()]
     if not granted:

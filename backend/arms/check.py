@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from tokendyno.backend.arms.reasoning import refused
+from tokendyno.backend.arms.remedies import Changes, least_harm, ways
 from tokendyno.backend.arms.requests import of_arm, of_traffic, with_pages
 from tokendyno.backend.config import Config, Workload
 from tokendyno.backend.errors import InputError
@@ -22,7 +23,6 @@ from tokendyno.backend.optimizations.base import divided, joined
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.predict.lengths import cache_places, rounded
 from tokendyno.backend.predict.memory import MemoryEstimate, peak_bytes
-from tokendyno.backend.predict.parallel import SIZES
 from tokendyno.backend.predict.setup import setup_of
 from tokendyno.backend.predict.shape import Shape
 from tokendyno.backend.predict.weights import itemsize
@@ -127,8 +127,9 @@ def check(
         verdicts += of_traffic(plan, facts, traffic, memory, room)
     needed = needed_bytes(memory, plan)
     if needed > room and not any(verdict.axis == "pages" for verdict in verdicts):
-        fix, fixed = _remedy(requested, facts, machine, workload, traffic, room) if remedy else ({}, 0)
-        verdicts.append(_too_large(facts, memory, needed, machine, room, fix, fixed))
+        some = (requested, facts, machine, workload, freeable_bytes, traffic)
+        fix, fixed, fits = remedy_of(*some) if remedy else ({}, 0, False)
+        verdicts.append(_too_large(facts, memory, needed, machine, room, fix if fits else {}, fixed))
     if machine.assumed:
         verdicts.append(Verdict("note", ELSEWHERE, machine.assumed, {}, "presets/gpus.toml"))
     subject = subject_of(facts, machine, planned, workload.batch_size)
@@ -177,25 +178,29 @@ def _predicted_memory(
     return memory
 
 
-def _remedy(
+def remedy_of(
     requested: Mapping[str, str],
     facts: ModelFacts,
     machine: Machine,
     workload: Workload,
-    traffic: Traffic | None,
-    room: int,
-) -> tuple[dict[str, str], int]:
-    """The least harmful change that makes an arm fit without being refused itself, and the bytes it then needs."""
+    freeable_bytes: int = 0,
+    traffic: Traffic | None = None,
+) -> tuple[dict[str, str], int, bool]:
+    """The least harmful changes with which an arm fits without being refused itself, what it then needs, and True;
+    False where none do, with the change with which it needs least. `requested` names every axis."""
     before = _plan(requested, facts, machine, workload.batch_size)[0]
-    for change in remedies(len(machine.gpus)):
-        if change.items() & requested.items():
-            continue
-        verdicts, _, plan = _plan({**requested, **change}, facts, machine, workload.batch_size)
-        needed = needed_bytes(_predicted_memory(plan, facts, machine, workload, traffic), plan)
-        refused = [v for v in verdicts if v.level in ("blocked", "fallback") and v not in before]
-        if needed <= room and not refused:
-            return change, needed
-    return {}, 0
+
+    def sizes(changes: Changes) -> tuple[int, int] | None:
+        """What is needed and what is free with these changes; None where one of them would not run."""
+        verdicts, _, plan = _plan({**requested, **changes}, facts, machine, workload.batch_size)
+        if any(v.level in ("blocked", "fallback") and v not in before for v in verdicts):
+            return None
+        memory = _predicted_memory(plan, facts, machine, *of_arm(workload, traffic, plan))
+        return needed_bytes(memory, plan), _free_bytes(machine, plan) + freeable_bytes
+
+    changes = least_harm(facts, ways(len(machine.gpus)), lambda some: (at := sizes(some)) and at[0] - at[1]) or {}
+    needed, free = sizes(changes) or (0, 0)
+    return dict(changes), needed, needed <= free
 
 
 def _free_bytes(machine: Machine, plan: Plan) -> int:
@@ -284,7 +289,8 @@ def _too_large(
     gib = 1 << 30
     where = "GPU memory" if machine.device == "cuda" else "memory"
     each = " on the GPUs together" if memory.fullest else " in each rank" if needed > memory.total else ""
-    advice = "Use a smaller model, fewer tokens or a smaller batch, or close other programs."
+    other = "other GPUs: Fit (tokendyno fit) says which" if machine.assumed else "close other programs"
+    advice = f"Use a smaller model, fewer tokens or a smaller batch, or {other}."
     if fix:
         advice = f"With {', '.join(f'{axis}={choice}' for axis, choice in fix.items())} it needs {fixed / gib:.1f} GiB."
     return Verdict(
@@ -296,22 +302,3 @@ def _too_large(
         fix,
         "backend/predict/memory.py",
     )
-
-
-def remedies(gpus: int = 1) -> tuple[dict[str, str], ...]:
-    """Changes that may make an arm fit in memory, in the order of what they lose, single ones before combined ones:
-    nothing is lost where several GPUs share the model."""
-    shared = [{"parallel": f"{kind}-{size}"} for kind in ("tensor", "device-map") for size in SIZES if size <= gpus]
-    losses = {(axis.name, choice.name): choice.loss for axis in all_axes() for choice in axis.choices}
-    ranked: list[tuple[tuple[int, bool, int], dict[str, str]]] = []
-    for axis in all_axes():
-        for choice in axis.choices:
-            if choice.loss is None:
-                continue
-            ranked.append(((choice.loss // 10, False, choice.loss), {axis.name: choice.name}))
-            for partner in choice.combines:
-                worse = max(choice.loss, losses.get(partner) or 0)
-                both = dict([(axis.name, choice.name), partner])
-                ordered = {other.name: both[other.name] for other in all_axes() if other.name in both}
-                ranked.append(((worse // 10, True, worse), ordered))
-    return (*shared, *(change for _, change in sorted(ranked, key=lambda item: item[0])))

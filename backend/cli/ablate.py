@@ -86,6 +86,8 @@ def ablation_blocks(document: AblationDocument) -> list[Block]:
         blocks.append([_SPEED_UP])
     if any(step.comparison and step.comparison.pairs == 1 for step in document.steps):
         blocks.append(["One round gives no interval, so nothing is known of the scatter. Use --rounds 3."])
+    elif any(step.comparison and step.comparison.pairs == 2 and not step.comparison.telling for step in document.steps):
+        blocks.append(["Two rounds may give an interval that is wider than its figure, and left out. Use --rounds 3."])
     if any(step.quality for step in document.steps):
         limits = f"{RANDOM_WEIGHTS}." if is_random(document.model) else f"Quality costs: {TOLERANCES}."
         blocks.append([limits])
@@ -97,7 +99,7 @@ def _row(step: StepResult, name: str) -> list[str]:
         return [name, "refused", "", "", "", "", "", step.refused]
     comparison, quality = step.comparison, step.quality
     interval = "n/a"
-    if comparison and comparison.low and comparison.high:
+    if comparison and comparison.low and comparison.high and comparison.telling:
         interval = f"{three(comparison.low)} to {three(comparison.high)}"
     return [
         name,

@@ -95,7 +95,7 @@ def sweep_blocks(document: SweepDocument) -> list[Block]:
     ]
 
 
-FIGURES = [name for name in PointResult.__struct_fields__ if name not in ("settings", "doubtful", "quality")]
+FIGURES = [name for name in PointResult.__struct_fields__ if name not in ("settings", "doubtful", "quality", "both")]
 COSTS = ("kl_nats", "top1_agreement", "perplexity_ratio")
 """Columns of the CSV, behind what was varied: fields of a point, and of its quality. What was not measured is empty."""
 

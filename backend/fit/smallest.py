@@ -1,17 +1,16 @@
 """The smallest arrangement of a model that fits on a device, by what changes cost the user (`Choice.loss`)."""
 
 import dataclasses
-import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tokendyno.backend.arms.check import Checked, needed_bytes
+from tokendyno.backend.arms.remedies import least_harm
 from tokendyno.backend.fit.device import Device, several
 from tokendyno.backend.fit.row import FitArm, Margin, margin_of, refused
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hardware.elsewhere import stocked
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.predict import parallel
 from tokendyno.backend.predict.weights import resolved_dtype
 
@@ -70,7 +69,7 @@ def smallest(
     """The first arrangement that fits on so many GPUs, else on more. `obstacle`: as of `fit_facts`."""
     search = _Search(facts, device, context, batch)
     not_here = obstacle if device.here else ""
-    as_it_is = next((search.arrangement(way, gpus) for way, _ in search.ways(gpus)), None)
+    as_it_is = next((search.arrangement(way, gpus) for way in search.ways(gpus) if search.needed(way, gpus)), None)
     if as_it_is is not None and as_it_is.margin != "does not fit":
         return Smallest(as_it_is, as_it_is, None, search.tried, not_here)
     found = search.first(gpus)
@@ -88,7 +87,7 @@ def smallest(
     if found is None:
         usable = [count for count in wider if count <= installed or not device.here]
         found = next(filter(None, map(search.first, usable)), None)
-    enough = (search.fitting((way for way, _ in search.ways(count)), count) for count in wider)
+    enough = (search.fitting(search.ways(count), count) for count in wider)
     return Smallest(found, as_it_is, next(filter(None, enough), None), search.tried, not_here)
 
 
@@ -107,23 +106,15 @@ class _Search:
 
     def first(self, gpus: int) -> Arrangement | None:
         """The first arrangement on so many GPUs that fits: by the worst of its changes, then by their number."""
-        known = gpus == 1 or bool(parallel.choice_of(self._facts, gpus))  # else no arm has that number
-        ranked = list[tuple[tuple[int, int, list[int]], Choices]]()
-        for way, unchanged_bytes in self.ways(gpus):
-            offered = []
-            for axis in all_axes() if known else ():
-                changes: list[tuple[int, Choices]] = [(0, {})]
-                for choice in axis.choices:
-                    if choice.loss is not None and choice.name != axis.default and axis.matters(self._facts):
-                        change = {axis.name: choice.name}
-                        if 0 < self.needed({**way, **change}, gpus) < unchanged_bytes:
-                            changes.append((choice.loss, change))
-                offered.append(changes)
-            for combination in itertools.product(*offered):
-                losses = sorted((loss for loss, change in combination if change), reverse=True)
-                choices = {axis: choice for _, change in combination for axis, choice in change.items()}
-                ranked.append(((max(losses, default=-1) // 10, len(losses), losses), {**choices, **way}))
-        return self.fitting([choices for _, choices in sorted(ranked, key=lambda pair: pair[0])], gpus)
+        if gpus > 1 and not parallel.choice_of(self._facts, gpus):  # no arm has that number
+            return None
+        room = self._room_bytes(gpus)
+
+        def lacks(choices: Choices) -> int | None:
+            return needed - room if (needed := self.needed(choices, gpus)) else None
+
+        change = least_harm(self._facts, self.ways(gpus), lacks)
+        return self.fitting([] if change is None else [change], gpus)
 
     def fitting(self, arms: Iterable[Choices], gpus: int) -> Arrangement | None:
         """The first of these arms that fits on so many GPUs."""
@@ -131,11 +122,10 @@ class _Search:
         fits = (choices for choices in arms if 0 < self.needed(choices, gpus) <= room)
         return next((self.arrangement(choices, gpus) for choices in fits), None)
 
-    def ways(self, gpus: int) -> Iterator[tuple[Choices, int]]:
-        """The arms with which so many GPUs share the model as it is, and the bytes that each needs."""
+    def ways(self, gpus: int) -> list[Choices]:
+        """The arms with which so many GPUs share the model as it is, of which some may not run."""
         choice = parallel.choice_of(self._facts, gpus)
-        ways = [{"parallel": choice}, {"parallel": f"device-map-{gpus}"}] if choice and gpus > 1 else [{}]
-        return ((way, size) for way in ways if (size := self.needed(way, gpus)))
+        return [{"parallel": choice}, {"parallel": f"device-map-{gpus}"}] if choice and gpus > 1 else [{}]
 
     def needed(self, choices: Choices, gpus: int) -> int:
         """Bytes that an arm needs of each of so many GPUs; 0 if it cannot run there."""

@@ -100,7 +100,8 @@ def find_gpu(name: str) -> GpuSpec:
         if key in {_key(spec.name), *map(_key, spec.nvml)}:
             return spec
     names = {_key(spec.name): spec.name for spec in gpus()}
-    similar = [other for other in names if key and (key in other or other in key)]
+    model = _key(re.sub(r"(?i)\b\d+\s*gi?b\b", "", name)) or key
+    similar = [other for other in names if key and (model in other or other in model)]
     similar = similar or difflib.get_close_matches(key, names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(names[other] for other in similar[:3])}?" if similar else ""
     raise InputError(

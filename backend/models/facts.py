@@ -1,9 +1,10 @@
 """The facts of a model before it is loaded, as one frozen value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tokendyno.backend.models.families import NO_SDPA
+from tokendyno.backend.models.router import Router
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.models.stored import StoredFormat
 
@@ -140,6 +141,7 @@ class ModelFacts(TextModel):
     step_waits: bool = False
     fits_pages: bool = True
     shared_inputs: int | None = None
+    router: Router = field(default_factory=Router)
 
     @property
     def no_tokens(self) -> str:

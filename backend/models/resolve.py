@@ -15,6 +15,7 @@ from tokendyno.backend.models.families import FAMILIES, is_encoder
 from tokendyno.backend.models.files import folder, hub
 from tokendyno.backend.models.files.config_fields import Fields, encode_config, parse_json, read_json
 from tokendyno.backend.models.files.gguf import read_gguf
+from tokendyno.backend.models.router import read_router
 from tokendyno.backend.models.shape import (
     NOT_SHAPE,
     Shape,
@@ -276,7 +277,8 @@ def describe(config: dict[str, Any], where: str) -> ModelFacts:
         facts = _of_table(shape)
     else:
         facts = counted_facts(config, count(config, where), where)
-    return replace(facts, stored=read_stored(stated, facts.experts > 0))
+    router = read_router(facts.architecture, stated.raw)
+    return replace(facts, router=router, stored=read_stored(stated, facts.experts > 0))
 
 
 def _shared(known: Shape | Counted) -> dict[str, Any]:

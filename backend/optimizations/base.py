@@ -5,6 +5,7 @@ remedies, the plan, scripts and the command line all come from that declaration;
 module of the same name in `worker/witness/`. Nothing else lists axes.
 """
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -110,7 +111,6 @@ class Choice:
     loss      its place among the changes that may make an arm fit in memory, least harmful first; None: not suggested.
               The tens say what is lost, the ones order what loses the same:
               0 nothing, 10 nothing (only experts), 20 time, 30 float32 precision, 40 down to 8 bits, 50 down to 4
-    combines  choices of other axes, as (axis, choice), to be suggested together with it where it alone is not enough
     example   how it may be written, where its name alone says too little to run
     value     what the field of the plan becomes that the axis sets, where that is not its name
     tried_on_several_gpus  of rows of the table of what fits: whether a model was run with it, split over several GPUs
@@ -121,7 +121,6 @@ class Choice:
     rules: tuple[Rule, ...] = ()
     title: str = ""
     loss: int | None = None
-    combines: tuple[tuple[str, str], ...] = ()
     tried_on_several_gpus: bool = True
     values: Values = field(default_factory=dict)
     example: str = ""
@@ -138,7 +137,9 @@ def is_repository(text: str, kind: str = REPOSITORY) -> bool:
 
 def divided(written: str) -> tuple[str, dict[str, str]]:
     """A choice as it is written, `choice:key=value;key=value`: its name, and its values by key."""
-    name, _, rest = written.partition(":")
+    name, colon, rest = written.partition(":")
+    if not colon:  # nearly always, and often asked
+        return name, {}
     pairs = (value.partition("=") for value in rest.split(";") if value)
     return name, {key.strip(): value.strip() for key, _, value in pairs}
 
@@ -193,7 +194,11 @@ class Optimization:
 
     def choice(self, name: str) -> Choice:
         """The choice of that name, with values or without; KeyError if there is none."""
-        return {choice.name: choice for choice in self.choices}[divided(name)[0]]
+        return self._choices[divided(name)[0]]
+
+    @functools.cached_property
+    def _choices(self) -> dict[str, Choice]:
+        return {choice.name: choice for choice in self.choices}
 
     def loss(self, name: str) -> int:
         """How much is lost with that choice, for sorting: 0 for the default, most for what is never suggested."""

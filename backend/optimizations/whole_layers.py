@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from tokendyno.backend.models.router import Router
+
 
 class Whole(NamedTuple):
     """An architecture of which kernels compute whole decoder layers, once projections are fused.
@@ -78,3 +80,16 @@ LAYERS = {
     if layer
 }
 """Classes that a kernel may replace, and the layer name each is offered under."""
+
+
+def unknown_router(router: Router) -> str:
+    """Why no kernel computes whole layers with experts, as `routing_of` and `_of_mixture` of the kernels'
+    `description.py` decide; "" if one does."""
+    groups, number = router.groups, router.experts
+    if router.method:
+        return f"its router chooses groups of experts first (topk_method={router.method})"
+    if groups > 1 and (number & (number - 1) or groups & (groups - 1) or number < 2 * groups):
+        return f"its router has {groups} groups (n_group) of {number} experts in all, where kernels know powers of two"
+    if router.narrowed:
+        return "its experts get a projection of what their layer has (moe_latent_size)"
+    return "queries, keys and values are clipped (clip_qkv)" if router.clipped else ""

@@ -23,6 +23,7 @@ from tokendyno.backend.runs.statistics import (
     stdev,
     variation,
 )
+from tokendyno.backend.units import ends_of
 
 NOISY_CV = 0.05
 """Coefficient of variation above which a figure is called noisy: the threshold of the torch.compile guide."""
@@ -96,6 +97,15 @@ class Summary(
     roofline_share: float | None = None
 
     @property
+    def both_s(self) -> tuple[float, ...]:
+        """Of two runs the mean step time of each, from that of both and the variation; empty of any other number."""
+        if self.runs != 2 or self.run_cv is None or not self.latency_mean_s:
+            return ()
+        share = self.run_cv / math.sqrt(2)  # how far each is from their arithmetic mean
+        middle_s = self.latency_mean_s / math.sqrt(1 - share * share)
+        return middle_s * (1 - share), middle_s * (1 + share)
+
+    @property
     def launch_bound(self) -> bool | None:
         """Whether the GPU spends much of a step waiting for kernel launches; None if GPU-busy time is unknown."""
         return None if self.gpu_busy_share is None else self.gpu_busy_share < LAUNCH_BOUND_SHARE
@@ -121,6 +131,12 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     def bounded(self) -> bool:
         """Whether the interval says anything: two pairs that differ a lot bound nothing."""
         return self.low is not None and self.high is not None and math.log(self.high / self.low) < MAX_EXPONENT
+
+    @property
+    def telling(self) -> bool:
+        """Whether the interval is worth showing: that of two pairs may decide nothing and be wider than the ratio."""
+        both = (self.ratio,) * self.pairs
+        return self.bounded and (self.decided or ends_of(self.ratio, self.low or 0, self.high or 0, both)[1] == "to")
 
     @property
     def decided(self) -> bool:

@@ -25,6 +25,7 @@ from tokendyno.backend.views.comparison import (
     headline,
     less_or_more,
     pair_of,
+    range_text,
 )
 from tokendyno.backend.views.quality import agreement, cost_of, cost_text, gate_text, share_text
 from tokendyno.backend.views.tiles import compiling_sentence, joined, step_word
@@ -143,7 +144,11 @@ def _card(
     head = headline(comparison, pair.names, serves=run.request.traffic is not None)
     tone, recommendation = _recommendation(run, comparison, pair, gate)
     compiling = compiling_sentence(run) if run.request.traffic is None else ""
-    unbounded = "the pairs differ too much to bound it" if comparison.low is not None else ""
+    ends = f"{head.ends} ({comparison.confidence:.0%})" if head.ends else ""
+    if comparison.low is not None and not comparison.telling:
+        ends = "the pairs differ too much to bound it"
+        if comparison.pairs == len(run.pair_ratios) == 2:
+            ends = f"2 pairs: {range_text(min(run.pair_ratios), max(run.pair_ratios), 'and')}"
     return Card(
         head.lead,
         head.figure,
@@ -152,7 +157,7 @@ def _card(
         comparison.low,
         comparison.high,
         run.pair_ratios,
-        f"{head.ends} ({comparison.confidence:.0%})" if head.ends else unbounded,
+        ends,
         dict(pair.names),
         comparison.decided,
         recommendation,
@@ -246,8 +251,8 @@ def confidence(run: Snapshot, comparison: Comparison) -> str:
         worst = min(run.pair_ratios) if comparison.outcome == "b_faster" else 1 / max(run.pair_ratios)
         shown = times(worst) if worst >= TIMES_FROM else f"{worst:.2f}\u00d7"
         weakest = f"No pair below {shown}."
-    elif not comparison.bounded:
-        weakest = "The pairs differ too much from each other."
+    elif not comparison.telling:
+        weakest = "Two pairs tell little." if pairs == "2 pairs" else "The pairs differ too much from each other."
     else:
         half = max(high / ratio, ratio / low, 1.01) - 1
         weakest = f"Differences above {half:.0%} would have been seen."

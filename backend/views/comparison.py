@@ -174,7 +174,7 @@ def less_or_more(change: float) -> str:
     return "" if float(shown[:-1]) == 0 else f"{shown} {'more' if change > 0 else 'less'}"
 
 
-def range_text(low: float, high: float) -> str:
+def range_text(low: float, high: float, word: str = "to") -> str:
     """Both ends of an interval of ratios, with as many digits as tell them apart, and from 1 where it lies beyond."""
     ends, decimals, excludes_1 = [times(low)[:-1], times(high)[:-1]], 1, low > 1 or high < 1
     if ends[0] == ends[1] or high - low < CLOSE:
@@ -182,7 +182,7 @@ def range_text(low: float, high: float) -> str:
     while excludes_1 and decimals < 4 and any(float(end.replace(",", "")) == 1 for end in ends):
         decimals += 1
         ends = [f"{end:,.{decimals}f}" for end in (low, high)]
-    return " to ".join(ends)
+    return f" {word} ".join(ends)
 
 
 def _percents(shares: Sequence[float]) -> list[str]:

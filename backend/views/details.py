@@ -9,7 +9,7 @@ from tokendyno.backend.messages import Loaded, PhaseName, RankMemory
 from tokendyno.backend.runs.records import PrefillBound, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.summary import MIN_ENERGY_S, NOISY_CV, Summary
-from tokendyno.backend.units import bytes_text, plural, three
+from tokendyno.backend.units import bytes_text, ends_of, plural, three
 from tokendyno.backend.views.phases import PHASE_TITLES
 from tokendyno.backend.views.tiles import (
     Figure,
@@ -146,9 +146,10 @@ def interval_tile(summary: Summary, unit: Unit) -> Tile:
     title = f"Time per {step_word(unit)}, mean, 95% interval"
     if summary.latency_interval_s is None:
         return tile("interval", title, None, "needs 2 runs")
-    scale, scaled = (1.0, "s") if summary.latency_interval_s[1] >= 1 else (1e3, "ms")
-    bounds = " to ".join(three(scale * bound) for bound in summary.latency_interval_s)
-    return tile("interval", title, (bounds, scaled), f"over {summary.runs} runs")
+    ends, word = ends_of(summary.latency_mean_s or 0.0, *summary.latency_interval_s, summary.both_s)
+    scale, scaled = (1.0, "s") if ends[1] >= 1 else (1e3, "ms")
+    note = f"over {summary.runs} runs" if word == "to" else "2 runs: three or more give an interval"
+    return tile("interval", title, (f" {word} ".join(three(scale * end) for end in ends), scaled), note)
 
 
 def _setup(phases_s: PhaseSeconds) -> Tile:

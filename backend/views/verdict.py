@@ -137,7 +137,7 @@ def _basis(comparison: Comparison, unit: Unit | None) -> str:
 
 def _of_equal_arms(comparison: Comparison | None, texts: TextComparison | None, unit: Unit) -> VerdictText:
     sentence = "The arms are equal, so any difference is noise"
-    if comparison is not None and comparison.bounded and comparison.low and comparison.high:
+    if comparison is not None and comparison.telling and comparison.low and comparison.high:
         sentence += f": B runs at {range_text(comparison.low, comparison.high)} times A's speed"
     elif comparison is not None and comparison.low is None:
         sentence += f": in one pair of runs {_one_pair(comparison.ratio, unit, LETTERS)}"

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tokendyno.backend.units import bytes_text, plural, seconds_text, three
+from tokendyno.backend.units import bytes_text, interval_text, plural, seconds_text, three
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,19 @@ def test_seconds(seconds: float, text: str) -> None:
 def test_one_thing_has_no_s() -> None:
     assert [plural(count, "run") for count in (0, 1, 2, 1000)] == ["0 runs", "1 run", "2 runs", "1,000 runs"]
     assert [plural(2, noun) for noun in ("pass", "batch", "token")] == ["2 passes", "2 batches", "2 tokens"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "both", "text"),
+    [
+        (0.0266, 0.0316, (), "29.0 ms (26.6 to 31.6)"),
+        (0.00009, 9.35, (0.030, 0.028), "29.0 ms (2 runs: 28.0 and 30.0)"),
+        (0.00009, 9.35, (), "29.0 ms (0.0900 ms to 9.35 s)"),
+        (0.0289, 0.0291, (0.029, 0.029), "29.0 ms (28.9 to 29.1)"),
+        (None, None, (), "29.0 ms"),
+    ],
+)
+def test_an_interval_wider_than_a_mean_of_two_gives_way_to_the_two(
+    low: float | None, high: float | None, both: tuple[float, ...], text: str
+) -> None:
+    assert interval_text(seconds_text, 0.029, low, high, both) == text

@@ -27,6 +27,11 @@ SAME_MODEL, OTHER_MODEL = 0.15, 0.5
 """Standard deviation of the logarithm of a ratio that a recording shows: with the same model, and with another one."""
 
 
+MORE_BYTES, MORE_NATS = 1.03, 1.1
+"""Up to these ratios predicted peaks (off by -1.5% to +5.4%, lab/measurements.md) and costs of number formats are
+alike. Our choice."""
+
+
 class PredictedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arm of a number format that is most likely the best.
 
@@ -47,7 +52,8 @@ class PredictedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def predicted(builder: Builder, limits: Limits, gpu: str, runs: RunLog) -> list[PredictedArm]:
-    """One arm for each number format whose quality is allowed or unknown, the best by what is wished for first."""
+    """One arm for each number format whose quality is allowed or unknown, the best by what is wished for first; none
+    to which one before it is preferable in memory and quality too."""
     pairs = recorded_pairs(builder, runs)
     same_format = next((arm for arm, _ in _best(builder, limits, pairs) if not arm.recipe), builder.space.base)
     builder.widen(same_format)
@@ -58,7 +64,13 @@ def predicted(builder: Builder, limits: Limits, gpu: str, runs: RunLog) -> list[
         kl_nats = cost.kl_nats if cost is not None else None
         choices = dict(arm.choices)
         arms.append(PredictedArm(choices, arm.title, arm.recipe, arm.bound_s, arm.memory_bytes, step_s, run, kl_nats))
-    return arms
+    return [arm for at, arm in enumerate(arms) if not any(_as_good(other, arm) for other in arms[:at])]
+
+
+def _as_good(other: PredictedArm, arm: PredictedArm) -> bool:
+    """Whether a number format that comes before another takes no more memory, and is known to cost no more quality."""
+    known = other.kl_nats is not None and arm.kl_nats is not None and other.kl_nats <= MORE_NATS * arm.kl_nats
+    return other.memory_bytes <= MORE_BYTES * arm.memory_bytes and (known or not other.format)
 
 
 def _best(builder: Builder, limits: Limits, pairs: list[Pair]) -> list[tuple[Candidate, Cost | None]]:
@@ -68,8 +80,8 @@ def _best(builder: Builder, limits: Limits, pairs: list[Pair]) -> list[tuple[Can
     mean = search.posterior([Observation(space.base.name, 0.0)]).mean
 
     def least(arm: Candidate) -> tuple[float, float]:
-        value = arm.memory_bytes if space.wish == "memory" else arm.bound_s or math.inf
-        return float(f"{value:.3g}"), float(mean[search.index[arm.name]])
+        value = f"{arm.memory_bytes:.3g}" if space.wish == "memory" else f"{arm.bound_s or math.inf:.2g}"
+        return float(value), float(mean[search.index[arm.name]])
 
     best: dict[str, Candidate] = {}
     for arm in sorted(space.arms.values(), key=least):

@@ -19,6 +19,7 @@ from tokendyno.backend.ablation.trials import DOUBTFUL
 from tokendyno.backend.arms.arguments import arguments_of, parts_of
 from tokendyno.backend.arms.check import Checked
 from tokendyno.backend.config import Workload
+from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import TOKENS, Evidence
 from tokendyno.backend.export.short import short_script
 from tokendyno.backend.quality.recipes import recipes
@@ -155,7 +156,13 @@ def _document(builder: Builder, question: Question, **fields: Any) -> AdviceDocu
 
 
 def predicted_document(builder: Builder, question: Question, gpu: str, runs: RunLog) -> AdviceDocument:
-    """The document for a GPU that is not here: bounds and memory, in the number formats of the base and in any."""
+    """The document for a GPU that is not here: bounds and memory, in the number formats of the base and in any.
+    InputError for a wish of which they tell nothing."""
+    if question.wish == "quick-start":
+        raise InputError(
+            f"What starts quickest on {gpu} cannot be predicted: bounds and memory tell nothing of a start. Ask on a "
+            "machine that has one, or for latency, memory or throughput."
+        )
     arms = predicted(builder, question.limits, gpu, runs)
     headline = f"Nothing keeps to the limits on {gpu}, by bounds and predicted memory."
     if arms:
@@ -295,7 +302,7 @@ class _Answer:
             comparison, summary = snapshot.comparison, snapshot.summaries[column]
             if comparison is not None and name != base:
                 ratio = Estimate(comparison.ratio, comparison.low, comparison.high)
-            low, high = summary.latency_interval_s or (None, None)
+            low, high = (summary.latency_interval_s if summary.runs >= SHOWN_FROM else None) or (None, None)
             measured = msgspec.structs.replace(
                 measured,
                 latency_mean_s=summary.latency_mean_s,

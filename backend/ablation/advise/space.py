@@ -12,7 +12,7 @@ from tokendyno.backend.ablation.advise.search import Arm
 from tokendyno.backend.ablation.advise.wishes import SEEKS, SERVING, Question, Wish
 from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.arms.bundles import grant
-from tokendyno.backend.arms.check import Checked, check, prompt_tokens, remedies
+from tokendyno.backend.arms.check import Checked, check, prompt_tokens, remedy_of
 from tokendyno.backend.arms.parse import make_config, parse_arm
 from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.arms.usable import usable_choices
@@ -128,6 +128,7 @@ class Builder:
         for choices in itertools.chain(self._presets(), _combined(self._changes)):
             if len(self._tried) >= MOST_ARMS:
                 break
+            self._offer({**base.choices, **choices})  # what it needs to fit
             self._offer(choices)
         self._require_room()
 
@@ -160,24 +161,20 @@ class Builder:
     # --- one arm ----------------------------------------------------------------------------------
 
     def _base(self) -> Candidate:
-        """The model as it comes, or with the least harmful change with which it fits. InputError, of the arm that needs
-        least, where none does."""
-        least, changed = None, ""
-        for change in ({}, *remedies(len(self.machine.gpus))):
-            try:
-                choices = dict(make_config(self._model, {**self._start, **change}).choices)
-            except InputError:  # a remedy of another kind of model
-                continue
-            checked = self.checked(choices)
-            if not checked.blocked:
-                self._known.add(msgspec.json.encode(checked.plan))
-                self._base_planned = checked.planned
-                return self._candidate(choices, checked)
-            if checked.too_large and (least is None or checked.needed_bytes < least.needed_bytes):
-                least, changed = checked, titles_text(choices)
-        if least is None:
-            raise InputError(self.checked(self._start).refusal())
-        raise InputError(f"Even with {changed}, {least.refusal()}" if changed else least.refusal())
+        """The model as it comes, or with the least harmful changes with which it fits. InputError, of the arm that
+        needs least, where none does."""
+        choices, changed = dict(make_config(self._model, self._start).choices), ""
+        checked = self.checked(choices)
+        if checked.needed_bytes > checked.room_bytes:
+            requested, free = checked.requested, self._freeable_bytes
+            change, *_ = remedy_of(requested, self.facts, self.machine, self._work, free, self._traffic)
+            choices = dict(make_config(self._model, {**self._start, **change}).choices)
+            checked, changed = self.checked(choices), titles_text(change) if change else ""
+        if checked.blocked:
+            raise InputError(f"Even with {changed}, {checked.refusal()}" if changed else checked.refusal())
+        self._known.add(msgspec.json.encode(checked.plan))
+        self._base_planned = checked.planned
+        return self._candidate(choices, checked)
 
     def checked(self, choices: Mapping[str, str]) -> Checked:
         config = make_config(self._model, choices)
@@ -214,6 +211,8 @@ class Builder:
             self._rule_out(f"Needs more memory than is free ({' '.join(bytes_text(checked.room_bytes))}).", title)
         elif checked.blocked:
             self._rule_out(_first_sentence(checked.blocked[0].reason), title)
+        elif why := next((v.reason for v in checked.verdicts if v.level == "fallback" and v.axis in choices), ""):
+            self._rule_out(_first_sentence(why), title)  # as it would run it is another arm
         elif plan in self._known:
             self._rule_out("Does the same here as another arm.", title)
         else:
@@ -262,15 +261,16 @@ class Builder:
         return moves
 
     def _presets(self) -> Iterator[dict[str, str]]:
-        """What presets of several choices come to here, the same without each one of them, and all of these with what
-        the base needs to fit."""
+        """What presets of several choices come to here, also beside what the base needs to fit and other choices in its
+        place; and the same without each one of them."""
+        needed = self.space.base.choices
+        others = [{**needed, **move} for move in self._changes if move.keys() <= needed.keys()]
         for preset in arm_presets():
-            choices = dict(grant(preset, self.facts, self.machine, self._work).choices)
-            if len(choices) > MOST_CHANGES or preset.bundle:
-                less = [{name: choice for name, choice in choices.items() if name != axis} for axis in choices]
-                for some in (choices, *less):
-                    yield some
-                    yield {**some, **self.space.base.choices}
+            for beside in ({}, needed, *(other for other in others if not self.checked(other).blocked)):
+                choices = grant(preset, self.facts, self.machine, self._work, beside).choices
+                if len(choices) > MOST_CHANGES or preset.bundle:
+                    yield dict(choices)
+                    yield from ({name: choices[name] for name in choices if name != axis} for axis in choices)
 
 
 def _combined(moves: list[dict[str, str]]) -> Iterator[dict[str, str]]:

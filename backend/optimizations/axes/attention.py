@@ -332,7 +332,6 @@ class Attention(Optimization):
             "PyTorch's scaled_dot_product_attention: fused kernels where the device has them.",
             SDPA_RULES,
             loss=1,
-            combines=(("cache", "dynamic"),),
         ),
         Choice(
             "sdpa-gqa",
@@ -340,7 +339,9 @@ class Attention(Optimization):
             GQA_RULES,
             title="sdpa with GQA",
         ),
-        Choice("flex_attention", "PyTorch's attention with compiled masks and score modifications.", FLEX_RULES),
+        Choice(
+            "flex_attention", "PyTorch's attention with compiled masks and score modifications.", FLEX_RULES, loss=24
+        ),
         Choice(FA2, "The package flash-attn.", flash_rules(FA2), title=_TITLES[FA2]),
         Choice(FA3, "The package flash-attn-3, for Hopper.", flash_rules(FA3), title=_TITLES[FA3]),
         Choice(FA4, "The package flash-attn-4, for Hopper and Blackwell.", flash_rules(FA4), title=_TITLES[FA4]),

@@ -84,7 +84,6 @@ class Dtype(Optimization):
             "2 bytes per number, with the range of float32.",
             (_CLIMBS, _SLOWER, _BOTH, _emulated("bfloat16")),
             loss=31,
-            combines=(("cache", "dynamic"), ("cache", "offloaded")),
         ),
         Choice(
             "float16",

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.families import ENCODERS
 from tokendyno.backend.optimizations import routed
@@ -26,7 +27,7 @@ from tokendyno.backend.optimizations.conditions import (
     runs_own_mxfp4,
     uses_own_loop,
 )
-from tokendyno.backend.optimizations.whole_layers import WHOLE
+from tokendyno.backend.optimizations.whole_layers import WHOLE, unknown_router
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import literal
@@ -121,6 +122,11 @@ def may_replace(layer: str, s: Subject) -> bool:
     return layer != "RMSNorm" or s.facts.architecture not in NO_NORMS
 
 
+def _runs_whole(s: Subject) -> bool:
+    """Whether decode steps run whole layers, of a mixture at least those without experts."""
+    return _computes_heads(s) and ((_fused_whole(s) and not _left_packed(s)) or _by_rows(s))
+
+
 _NO_PACKAGE = blocked(
     lambda s: not s.machine.has("kernels"),
     "The package kernels, which replaces layers with kernels, is not installed.",
@@ -187,7 +193,7 @@ MAPPING_RULES = (
 LOCAL_RULES = (
     _NO_PACKAGE,
     note(
-        lambda s: _computes_heads(s) and ((_fused_whole(s) and not _left_packed(s)) or _by_rows(s)),
+        lambda s: _runs_whole(s) and not unknown_router(s.facts.router),
         "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
         "where linear layers have 4 bits, or ranks share experts); the chosen attention computes prefill and whatever "
         "is larger.",
@@ -256,6 +262,16 @@ class Kernels(Optimization):
             title="your mapping",
         ),
     )
+
+    def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
+        """The verdicts, with what keeps kernels from computing layers with experts as a whole."""
+        why = unknown_router(subject.facts.router) if name == "local" and _runs_whole(subject) else ""
+        reason = (
+            f"No kernel computes the layers of this model that have experts as a whole: {why}. There the model's own "
+            "code runs, with kernels for experts and single products."
+        )
+        source = "presets/kernels/matvec/build/torch-cuda/description.py: routing_of"
+        return [*super().verdicts(name, subject), *([Verdict("note", self.name, reason, {}, source)] if why else [])]
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         name, mapping = divided(name)

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.models.router import read_router
 from tokendyno.backend.optimizations.axes.projections import (
     FOLDED,
     GROUPS,
@@ -18,7 +19,7 @@ from tokendyno.backend.optimizations.axes.projections import (
     WITH_MULTIPLIERS,
     text_modules,
 )
-from tokendyno.backend.optimizations.whole_layers import LAYERS
+from tokendyno.backend.optimizations.whole_layers import LAYERS, unknown_router
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.quantized import Joined4bit, joinable_4bit, lay_together
 
@@ -219,4 +220,8 @@ def _computes_whole(module: Any) -> bool:
     experts = getattr(mlp, "experts", None)
     first = getattr(attention, "q_proj", None) or getattr(attention, "q_a_proj", None)
     joined = attention is None or hasattr(attention, "qkv_proj") or type(first) is Fused
-    return joined and (experts is None or experts.config._experts_implementation == TRITON)
+    if not joined or experts is None:
+        return joined
+    config = experts.config
+    router = read_router(config.model_type, lambda name: getattr(config, name, None))
+    return config._experts_implementation == TRITON and not unknown_router(router)

@@ -116,4 +116,4 @@ def test_every_figure_of_a_point_is_of_one_estimator_and_has_an_interval() -> No
         (8 / one.latency_high_s, 8 / one.latency_low_s)
     )
     assert one.ttft_low_s and one.ttft_s and one.ttft_high_s and one.ttft_low_s < one.ttft_s < one.ttft_high_s
-    assert (one.peak_memory_low_bytes, one.peak_memory_bytes) == (70, 72)
+    assert (one.peak_memory_low_bytes, one.peak_memory_bytes) == (70, 72) and not one.both, "of two alone"

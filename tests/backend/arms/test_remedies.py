@@ -1,39 +1,64 @@
-"""Changes that make an arm fit: every one exists, and they go from the least loss to the most."""
+"""Changes that make an arm fit: the least harmful ones that do, whatever has to be combined."""
 
 import pytest
 
-from tokendyno.backend.arms.check import remedies
+from tests.support.machines import CPU
+from tokendyno.backend.arms.check import check
+from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.arms.remedies import Changes, least_harm, ways
+from tokendyno.backend.config import Workload
+from tokendyno.backend.fit.device import elsewhere
+from tokendyno.backend.models import resolve
 from tokendyno.backend.optimizations import all_axes
 
 
-def test_every_remedy_names_axes_and_choices_that_exist() -> None:
-    known = {axis.name: {choice.name for choice in axis.choices} for axis in all_axes()}
-    for remedy in remedies():
-        for axis, choice in remedy.items():
-            assert choice in known[axis], remedy
-    assert len({tuple(sorted(remedy.items())) for remedy in remedies()}) == len(remedies())
+def chosen(*enough: Changes) -> Changes | None:
+    """The remedy where only these changes make an arm fit, and each of their parts helps."""
+    parts = {pair for changes in enough for pair in changes.items()}
+    return least_harm(resolve("gpt-oss-20b"), ways(4), lambda some: _lacking(some, enough, parts))
+
+
+def _lacking(some: Changes, enough: tuple[Changes, ...], parts: set[tuple[str, str]]) -> int:
+    return 0 if some in enough else 9 - len(some.items() & parts)
 
 
 @pytest.mark.parametrize(
     ("less", "more"),
     [
+        ({"parallel": "tensor-4"}, {"cache": "dynamic"}),
         ({"cache": "dynamic"}, {"cache": "offloaded"}),
         ({"cache": "offloaded"}, {"quantization": "bnb-int8"}),
         ({"dtype": "bfloat16"}, {"quantization": "bnb-int8"}),
         ({"dtype": "bfloat16", "cache": "offloaded"}, {"cache": "static-fp8"}),  # both, in 16 bits, before 8 bits
-        ({"quantization": "mxfp4"}, {"quantization": "bnb-int8"}),
+        ({"quantization": "mxfp4", "parallel": "tensor-2"}, {"quantization": "bnb-int8"}),
         ({"quantization": "bnb-int8"}, {"quantization": "bnb-nf4"}),
-        ({"quantization": "bnb-nf4"}, {"quantization": "bnb-fp4"}),
-        ({"cache": "quantized-fp8"}, {"cache": "quantized-hqq4"}),
+        ({"quantization": "bnb-nf4"}, {"quantization": "bnb-fp4", "parallel": "expert-2"}),
     ],
 )
 def test_less_is_lost_before_more(less: dict[str, str], more: dict[str, str]) -> None:
-    assert remedies().index(less) < remedies().index(more)
+    assert chosen(less) == less and chosen(more) == more and chosen(more, less) == less
 
 
-def test_several_gpus_share_the_model_before_anything_is_lost() -> None:
-    assert remedies(4)[:4] == tuple({"parallel": f"{kind}-{n}"} for kind in ("tensor", "device-map") for n in (2, 4))
-    assert remedies(4)[4:] == remedies()
+@pytest.mark.parametrize(
+    ("model", "gpu", "gpus", "prompt", "fix"),
+    [
+        ("random:gpt-oss-120b", "A100-40GB", 2, 128, {"quantization": "mxfp4", "parallel": "tensor-2"}),
+        ("gpt-oss-120b", "RTX-4090", 4, 128, {"parallel": "expert-4"}),  # 90 blocks cannot be split in 4
+        ("gpt-oss-120b", "A100-40GB", 2, 8192, {"attention": "flex_attention", "parallel": "tensor-2"}),
+        ("random:Mixtral-8x7B-v0.1", "A100-40GB", 4, 128, {"parallel": "tensor-4"}),
+        ("random:Mixtral-8x7B-v0.1", "A100-40GB", 2, 128, {}),  # packed, its experts stay dense
+        ("random:Llama-3-70B", "RTX-4090", 2, 128, {}),  # packed weights across ranks are refused
+    ],
+)
+def test_what_one_change_does_not_make_fit_several_do(
+    model: str, gpu: str, gpus: int, prompt: int, fix: dict[str, str]
+) -> None:
+    machine, work = elsewhere(CPU, gpu, gpus), Workload(prompt_tokens=prompt, max_new_tokens=64)
+    assert machine is not None
+    (too_large,) = check(make_config(model, {}), resolve(model), machine, work).blocked
+    assert too_large.fix == fix
+    if fix:
+        assert not check(make_config(model, fix), resolve(model), machine, work).blocked
 
 
 def test_the_default_loses_nothing_and_what_is_never_suggested_the_most() -> None:

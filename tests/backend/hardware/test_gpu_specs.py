@@ -47,6 +47,7 @@ def test_a_very_long_name_is_not_repeated_whole() -> None:
     ("written", "near"),
     [
         ("H100", ("H100-SXM", "H100-NVL", "H100-PCIe")),
+        ("H100 80GB", ("H100-SXM", "H100-NVL", "H100-PCIe")),
         ("A100", ("A100-SXM-80GB", "A100-PCIe-80GB")),
         ("RTX 4080", ("RTX-4090",)),
     ],

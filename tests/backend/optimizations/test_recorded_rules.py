@@ -22,6 +22,7 @@ from tokendyno.backend.hardware import Gpu, Machine
 from tokendyno.backend.hardware.number_formats import FormatTime
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.models.facts import CacheLayers
+from tokendyno.backend.models.router import Router
 from tokendyno.backend.optimizations import Choice, Optimization, Subject, all_axes
 from tokendyno.backend.optimizations.axes.attention import HUB_FA2, HUB_FA3, HUB_FA4
 from tokendyno.backend.optimizations.mxfp4 import KERNELS
@@ -87,6 +88,7 @@ CACHES = (
     (CacheLayers(4, "full", 64, state_bytes=8),),
     (CacheLayers(2, "full", 64), CacheLayers(2, "fixed", 0)),
 )
+ROUTERS = (Router("group_limited_greedy"), Router(groups=8, experts=12), Router(narrowed=True), Router(clipped=True))
 CAPABILITIES = ((5, 2), (6, 0), (7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (9, 0), (10, 0))
 TRITON = ("3.3.1", "3.4.0", "3.4.1", "3.5.0", "3.6.0")
 FOLDERS = ((), ("RMSNorm",), ("DecoderLayer", "RMSNorm"), ("DecoderLayerOfGPT2", "RMSNorm"))
@@ -120,7 +122,7 @@ def model(chance: Chance) -> ModelFacts:
         "dtype": chance.of("format", ("bfloat16", "float16", "float32")), "experts": chance.of("experts", (0, 1, 8)),
         "counted_cache": chance.of("cache", CACHES), "vocab": base.vocab + 1, "random": not base.random,
         "fits_static": False, "fits_slots": False, "fits_pages": False, "step_waits": True,
-        "shared_inputs": 0,
+        "shared_inputs": 0, "router": chance.of("router", ROUTERS),
         "layer_kinds": chance.of("layers", ((kind,) * base.layers for kind in ("full", "sliding", "fixed"))),
         "source": msgspec.structs.replace(base.source, kind="gguf"),
         "matrices": tuple(replace(m, rows=m.rows + rows, columns=m.columns + columns) for m in base.matrices),
@@ -130,7 +132,7 @@ def model(chance: Chance) -> ModelFacts:
         **{
             name: new
             for name, new in changes.items()
-            if chance.often(f"another {name}", 0.25 if name == "quantization" else 0.12)
+            if chance.often(f"another {name}", {"quantization": 0.25, "router": 0.6}.get(name, 0.12))
         },
     )
 

@@ -149,10 +149,17 @@ def test_both_ends_of_an_interval_are_in_one_unit(runs: Any, value: str, unit: s
 
 
 def test_an_interval_of_times_is_above_zero_and_holds_the_mean() -> None:
-    measured = summary([1.0, 0.038], [1.0, 0.04])
+    measured = summary([1.0, 0.0398], [1.0, 0.04])
     row = by_key(details(measured, RunCounts(), {}, "cpu"))["interval"]
-    assert (row.value, row.unit, row.note) == ("5.71 to 266", "ms", "over 2 runs")
-    assert measured.latency_mean_s == pytest.approx((0.00571 * 0.266) ** 0.5, rel=0.01)
+    assert (row.value, row.unit, row.note) == ("33.1 to 48.1", "ms", "over 2 runs")
+    assert measured.latency_mean_s == pytest.approx((0.0331 * 0.0481) ** 0.5, rel=0.01)
+
+
+def test_two_runs_are_shown_where_their_interval_is_wider_than_their_mean() -> None:
+    measured = summary([1.0, 0.0056], [1.0, 0.0051])
+    row = by_key(details(measured, RunCounts(), {}, "cpu"))["interval"]
+    assert (row.value, row.unit, row.note) == ("5.10 and 5.60", "ms", "2 runs: three or more give an interval")
+    assert measured.both_s == pytest.approx((0.0051, 0.0056)) and summary([1.0, 0.1]).both_s == ()
 
 
 BOUND = PrefillBound(0.05, "compute", "49 Tflop at 989 Tflop/s, a test")

@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 import torch
 from torch.nn.functional import gelu, linear, relu, silu
-from transformers import DynamicCache
+from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache
 
 from tests.support.rotation import rotated
 from tests.support.tiny_models import WINDOW, tiny
 from tests.support.whole_layers import MIXTURES, MODELS, build
 from tokendyno.backend.hardware import kernel_packages
-from tokendyno.backend.optimizations.whole_layers import LAYERS, PUBLISHED, WHOLE
-from tokendyno.backend.worker.patch.projections import fuse
+from tokendyno.backend.models.router import read_router
+from tokendyno.backend.optimizations.whole_layers import LAYERS, PUBLISHED, WHOLE, unknown_router
+from tokendyno.backend.worker.patch.experts import TRITON
+from tokendyno.backend.worker.patch.projections import _computes_whole, fuse
 
 DENSE = sorted(MODELS.keys() - {"gpt_oss"})
 PROMPT = WINDOW - 2
@@ -264,3 +266,36 @@ def test_a_layer_whose_rows_heads_interleave_has_no_description(description: Any
     assert description.describe(layer) is not None
     del layer.linear_attn.fix_query_key_value_ordering
     assert description.describe(layer) is None
+
+
+@pytest.mark.parametrize(
+    ("architecture", "odd", "why"),
+    [
+        *((architecture, {}, "") for architecture in MIXTURES),
+        (
+            "deepseek_v2",
+            {"topk_method": "group_limited_greedy", "n_group": 4, "topk_group": 2},
+            "topk_method=group_limited_greedy",
+        ),
+        ("deepseek_v3", {"n_routed_experts": 12}, "n_group"),
+        ("glm4_moe", {"n_group": 8, "n_routed_experts": 24}, "n_group"),
+        ("glm4_moe", {"n_group": 1, "n_routed_experts": 12}, ""),
+        ("nemotron_h", {"moe_latent_size": 64}, "moe_latent_size"),
+        ("olmoe", {"clip_qkv": 8.0}, "clip_qkv"),
+    ],
+)
+def test_of_a_router_that_kernels_do_not_know_the_rules_the_worker_and_the_kernels_say_the_same(
+    description: Any, architecture: str, odd: dict[str, Any], why: str
+) -> None:
+    fields = MIXTURES[architecture] | odd
+    config = AutoConfig.for_model(architecture, **fields)
+    model = AutoModelForCausalLM.from_config(config).eval()
+    fuse(model)
+    model.config._experts_implementation = TRITON
+    layers = [
+        layer for layer in model.model.layers if hasattr(getattr(layer, "mlp", getattr(layer, "mixer", 0)), "experts")
+    ]
+    assert layers and {description.describe(layer) is None for layer in layers} == {bool(why)}
+    assert {_computes_whole(layer) for layer in layers} == {not why}
+    said = unknown_router(read_router(architecture, fields.get))
+    assert bool(said) is bool(why) and why in said

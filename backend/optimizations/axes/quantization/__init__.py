@@ -181,9 +181,6 @@ class Quantization(Optimization):
         Choice(
             "bnb-nf4-double", "nf4 with its scales quantized to 8 bits.",
             rules.bnb_double("bnb-nf4"), loss=54, title="bitsandbytes nf4, double",
-            combines=(
-                ("dtype", "bfloat16"), ("cache", "dynamic"), ("cache", "offloaded"), ("cache", "quantized-hqq4"),
-            ),
         ),
         Choice(
             "bnb-fp4", "4-bit floats, with one scale for 64 weights.",

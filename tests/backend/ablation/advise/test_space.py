@@ -7,6 +7,7 @@ import pytest
 
 from tokendyno.backend.ablation.advise import space
 from tokendyno.backend.ablation.advise.predicted import predicted
+from tokendyno.backend.ablation.advise.result import predicted_document
 from tokendyno.backend.ablation.advise.space import AS_IT_COMES, Builder, by_reason
 from tokendyno.backend.ablation.advise.wishes import Limits, Question
 from tokendyno.backend.arms.check import check
@@ -78,6 +79,12 @@ def test_a_model_that_one_card_has_no_room_for_is_shared_before_it_is_rounded(be
     assert (shared.space.base.name, shared.space.formats) == ("parallel=tensor-2", "the model's own number formats")
     best = "cache=static,cuda_graphs=manual,kernels=local,loop=own,parallel=tensor-2,projections=fused"
     assert {*best.split(",")} in [{*name.split(",")} for name in shared.space.arms]
+    packed = Builder(
+        bench, Question("random:gpt-oss-120b", WORK, "latency"), elsewhere(bench.machine(), "A100-40GB", 2)
+    )
+    assert packed.space.base.name == "parallel=tensor-2,quantization=mxfp4"
+    best += ",experts=triton,quantization=mxfp4"
+    assert {*best.split(",")} in [{*name.split(",")} for name in packed.space.arms], "a preset, beside what it needs"
     assert rounded.space.formats == "the number formats with which it fits (Quantization bitsandbytes int8)"
     with pytest.raises(InputError, match=r"^Even with .* nf4, double, Llama 3 70B .* needs about 38\.\d GiB"):
         Builder(bench, Question("random:Llama-3-70B", WORK, "latency"), elsewhere(bench.machine(), "L4"))
@@ -122,3 +129,16 @@ def test_for_a_card_that_is_not_here_bounds_and_recordings_tell(bench: Bench) ->
     assert (arms[0].bound_s or 1.0) < (same_format.bound_s or 0.0) / 3, "four bits come first"
     kept = predicted(builder, Limits(), "H100-SXM", bench.runs)
     assert 0 < len(kept) < len(arms) and all(arm.kl_nats is None or arm.kl_nats < 0.05 for arm in kept)
+    assert not [arm for arm in kept if arm.format == "dtype=float16"], "as large, as fast, and of no better quality"
+    with pytest.raises(InputError, match="What starts quickest on H100-SXM cannot be predicted"):
+        predicted_document(builder, Question("random:Llama-3-8B", WORK, "quick-start"), "H100-SXM", bench.runs)
+
+
+def test_an_arm_that_would_run_as_another_is_not_advised(bench: Bench) -> None:
+    """The preset guide-as-written asks for bitsandbytes, which generate does not compile."""
+    there = elsewhere(bench.machine(), "H100-SXM")
+    space = Builder(bench, Question("random:Llama-3-8B", WORK, "latency"), there).space
+    packed = [name.split(",") for name in space.arms if "quantization=bnb-int8" in name]
+    own = [name for name in packed if "loop=own" in name]
+    assert packed and not [name for name in packed if name not in own and any("compile=" in one for one in name)]
+    assert any(why.startswith("generate does not compile models quantized with bitsandbytes") for why in space.pruned)

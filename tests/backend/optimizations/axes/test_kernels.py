@@ -13,6 +13,7 @@ from tests.support.scripts import preamble
 from tests.support.tiny_models import build
 from tokendyno.backend.hardware import Machine, kernel_packages
 from tokendyno.backend.models import ModelFacts
+from tokendyno.backend.models.router import Router
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.kernels import AXIS, NO_NORMS, may_replace
@@ -140,6 +141,16 @@ def test_layers_with_latents_run_whole_where_their_matrices_are_dense(
     machine = replace(H200, kernel_layers=("DecoderLayer",))
     assert may_replace("DecoderLayer", subject_of(known, machine, choices | {"kernels": "local"})) is whole
     assert ("whole decoder layers" in said("local", known, machine, **choices).get("note", "")) is whole
+
+
+def test_a_router_that_no_kernel_of_whole_layers_knows_is_named() -> None:
+    """That of DeepSeek-V2, not of its Lite."""
+    known = replace(facts("random:DeepSeek-V2-Lite"), router=Router("group_limited_greedy", 8, 160))
+    choices = OWN | {"projections": "fused", "experts": "triton"}
+    machine = replace(H200, kernel_layers=("DecoderLayer",))
+    told = said("local", known, machine, **choices)["note"]
+    assert "topk_method=group_limited_greedy" in told and "Decode steps run whole decoder layers" not in told
+    assert "topk_method" not in said("local", known, machine, **(choices | {"projections": "separate"})).get("note", "")
 
 
 def test_the_plan_names_the_folder_and_the_mode() -> None:
