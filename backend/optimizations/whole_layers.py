@@ -90,6 +90,8 @@ def unknown_router(router: Router) -> str:
         return f"its router chooses groups of experts first (topk_method={router.method})"
     if groups > 1 and (number & (number - 1) or groups & (groups - 1) or number < 2 * groups):
         return f"its router has {groups} groups (n_group) of {number} experts in all, where kernels know powers of two"
+    if router.bare:
+        return "its router adds nothing to its scores for the choice (use_expert_bias)"
     if router.narrowed:
         return "its experts get a projection of what their layer has (moe_latent_size)"
     return "queries, keys and values are clipped (clip_qkv)" if router.clipped else ""

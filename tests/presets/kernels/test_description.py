@@ -282,6 +282,7 @@ def test_a_layer_whose_rows_heads_interleave_has_no_description(description: Any
         ("glm4_moe", {"n_group": 1, "n_routed_experts": 12}, ""),
         ("nemotron_h", {"moe_latent_size": 64}, "moe_latent_size"),
         ("olmoe", {"clip_qkv": 8.0}, "clip_qkv"),
+        ("lfm2_moe", {"use_expert_bias": False}, "use_expert_bias"),
     ],
 )
 def test_of_a_router_that_kernels_do_not_know_the_rules_the_worker_and_the_kernels_say_the_same(
@@ -292,8 +293,9 @@ def test_of_a_router_that_kernels_do_not_know_the_rules_the_worker_and_the_kerne
     model = AutoModelForCausalLM.from_config(config).eval()
     fuse(model)
     model.config._experts_implementation = TRITON
+    names = "mlp", "mixer", "feed_forward"
     layers = [
-        layer for layer in model.model.layers if hasattr(getattr(layer, "mlp", getattr(layer, "mixer", 0)), "experts")
+        layer for layer in model.model.layers if any(hasattr(getattr(layer, name, 0), "experts") for name in names)
     ]
     assert layers and {description.describe(layer) is None for layer in layers} == {bool(why)}
     assert {_computes_whole(layer) for layer in layers} == {not why}
