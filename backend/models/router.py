@@ -13,6 +13,7 @@ class Router:
     groups    of the experts, in which sigmoids are chosen
     narrowed  whether experts get a projection of what their layer has
     clipped   whether its queries, keys and values are clipped
+    bare      sigmoids to which nothing is added for the choice
     """
 
     method: str = ""
@@ -20,6 +21,7 @@ class Router:
     experts: int = 0
     narrowed: bool = False
     clipped: bool = False
+    bare: bool = False
 
 
 _UNLESS_STATED = {"deepseek_v3": {"n_group": 8, "n_routed_experts": 256}}
@@ -40,4 +42,5 @@ def read_router(architecture: str, stated: Callable[[str], Any]) -> Router:
         number("n_routed_experts", 0),
         bool(stated("moe_latent_size")),
         bool(stated("clip_qkv")),
+        architecture == "lfm2_moe" and stated("use_expert_bias") is False,
     )

@@ -9,10 +9,14 @@ WIDTH = 32  # of a block of MXFP4, and of what a warp reads at once
 ALIKE = (
     "deepseek_v2",
     "deepseek_v3",
+    "dots1",
     "gemma4",
     "gemma4_text",
     "glm4_moe",
     "glm4_moe_lite",
+    "lfm2_moe",
+    "mellum",
+    "minimax_m2",
     "mixtral",
     "olmoe",
     "qwen2_moe",
@@ -20,6 +24,7 @@ ALIKE = (
     "qwen3_5_moe_text",
     "qwen3_moe",
     "qwen3_next",
+    "solar_open",
 )
 """Architectures whose experts have gate above up and no biases, as transformers stores most mixtures."""
 UNGATED = ("nemotron_h",)

@@ -20,11 +20,14 @@ class Whole(NamedTuple):
 
 
 WHOLE = {
+    "arcee": Whole("Arcee"),
     "bamba": Whole("Bamba", "DecoderLayerInPair"),
     "cwm": Whole("Cwm"),
     "deepseek_v2": Whole("DeepseekV2", rotary=""),
     "deepseek_v3": Whole("DeepseekV3"),
+    "dots1": Whole("Dots1"),
     "ernie4_5": Whole("Ernie4_5", rotary=""),
+    "exaone4": Whole("Exaone4"),
     "falcon_h1": Whole("FalconH1", "DecoderLayerWithTwoMasks"),
     "gemma": Whole("Gemma", norm="OffsetRMSNorm"),
     "gemma2": Whole("Gemma2", "DecoderLayerWithAnglesFirst", norm="OffsetRMSNorm"),
@@ -35,11 +38,16 @@ WHOLE = {
     "glm4_moe_lite": Whole("Glm4MoeLite"),
     "gpt_oss": Whole("GptOss", rotary="HalfRotaryEmbedding"),
     "granite": Whole("Granite"),
+    "granite_swa": Whole("GraniteSWA"),
     "granitemoehybrid": Whole("GraniteMoeHybrid", "DecoderLayerWithoutPositions", rotary=""),
     "helium": Whole("Helium"),
+    "hyperclovax": Whole("HyperCLOVAX"),
     "lfm2": Whole("Lfm2", "DecoderLayerWithAnglesFirst"),
+    "lfm2_moe": Whole("Lfm2Moe", "DecoderLayerWithAnglesFirst"),
     "llama": Whole("Llama"),
+    "mellum": Whole("Mellum", rotary="TypedRotaryEmbedding"),
     "minicpm3": Whole("MiniCPM3"),
+    "minimax_m2": Whole("MiniMaxM2", "DecoderLayerWithAnglesFirst"),
     "ministral": Whole("Ministral"),
     "ministral3": Whole("Ministral3"),
     "mistral": Whole("Mistral"),
@@ -58,6 +66,7 @@ WHOLE = {
     "qwen3_next": Whole("Qwen3Next", "DecoderLayerWithAnglesFirst", norm="OffsetRMSNorm"),
     "seed_oss": Whole("SeedOss"),
     "smollm3": Whole("SmolLM3"),
+    "solar_open": Whole("SolarOpen"),
     "youtu": Whole("Youtu"),
 }
 """By model type. What else a layer has is read from its modules: `description.py` of the kernels."""
@@ -81,6 +90,8 @@ def unknown_router(router: Router) -> str:
         return f"its router chooses groups of experts first (topk_method={router.method})"
     if groups > 1 and (number & (number - 1) or groups & (groups - 1) or number < 2 * groups):
         return f"its router has {groups} groups (n_group) of {number} experts in all, where kernels know powers of two"
+    if router.bare:
+        return "its router adds nothing to its scores for the choice (use_expert_bias)"
     if router.narrowed:
         return "its experts get a projection of what their layer has (moe_latent_size)"
     return "queries, keys and values are clipped (clip_qkv)" if router.clipped else ""

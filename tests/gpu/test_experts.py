@@ -393,7 +393,7 @@ def test_no_row_of_the_fastest_bundle_is_amber(architecture: str, texts: int, tm
     latent = "kv_lora_rank" in MIXTURES[architecture]
     sizes = {"hidden_size": 1024, "moe_intermediate_size": 512, "vocab_size": 32000}
     sizes |= {"num_key_value_heads": 16} if latent else {"head_dim": 64}
-    sizes["num_local_experts" if architecture == "mixtral" else "num_experts"] = 32
+    sizes["num_local_experts" if architecture in ("mixtral", "minimax_m2") else "num_experts"] = 32
     sizes |= {"num_attention_heads": 16, "intermediate_size": 512, "max_position_embeddings": 2048}
     config = MIXTURES[architecture] | sizes | {"model_type": architecture, "dtype": "bfloat16", "sliding_window": None}
     (tmp_path / "config.json").write_text(json.dumps(config))

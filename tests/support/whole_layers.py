@@ -54,6 +54,10 @@ MODELS: dict[str, dict[str, Any]] = {
     "helium": SHAPE | {"hidden_size": 128},
     "ernie4_5": SHAPE | {"use_bias": True},
     "cwm": SHAPE | MIXED,
+    "arcee": SHAPE,
+    "exaone4": SHAPE | MIXED | {"sliding_window_pattern": "LLLG"},
+    "hyperclovax": SHAPE | {"use_post_norm": True, "attention_multiplier": 0.2},
+    "granite_swa": SHAPE | MIXED | {"residual_multiplier": 0.4, "layer_rope_theta": [1e4, 0, 1e4, 1e3]},
     "lfm2": SHAPE | {
         "layer_types": ["conv", "full_attention"] * 2, "conv_bias": True, "block_auto_adjust_ff_dim": False,
         "intermediate_size": 80, "num_key_value_heads": 4,
@@ -108,6 +112,16 @@ MIXTURES: dict[str, dict[str, Any]] = {
         },
     },
     "glm4_moe_lite": _ROUTED | _LATENT | {"n_routed_experts": 16},
+    "dots1": _ROUTED | {"n_routed_experts": 16, "n_shared_experts": 1, "n_group": 4, "topk_group": 2},
+    "solar_open": _ROUTED | {"n_routed_experts": 12, "n_group": 1, "routed_scaling_factor": 2.5},
+    "minimax_m2": _ROUTED | PARTIAL | {"num_local_experts": 8},
+    "mellum": _ROUTED | MIXED | {"num_experts": 8, "rope_parameters": {
+        "full_attention": ROPE, "sliding_attention": ROPE | {"rope_theta": 1e3},
+    }},
+    "lfm2_moe": _ROUTED | {
+        "layer_types": ["conv", "full_attention"] * 2, "num_experts": 8, "num_dense_layers": 1,
+        "num_key_value_heads": 4,
+    },
 }  # fmt: skip
 """Whole layers only where kernels of ours compute the experts too."""
 

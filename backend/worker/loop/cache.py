@@ -160,7 +160,7 @@ class LayerSlots:
     """
 
     def __init__(self, cache: StaticSlotCache, number: int, size: int) -> None:
-        self._cache, self._number, self.size = cache, number, size
+        self.cache, self._number, self.size = cache, number, size
         self.decoding = False
         self.filled: Any = None
         self.added: Any = None
@@ -169,7 +169,7 @@ class LayerSlots:
     @property
     def current(self) -> Any:
         """(1,) int64 on the device: the slot of this step's token. A fresh view each time, for torch.compile."""
-        return self._cache.counters[self._number : self._number + 1]
+        return self.cache.counters[self._number : self._number + 1]
 
     @property
     def mask(self) -> Any:
@@ -186,7 +186,7 @@ class LayerSlots:
         self.filled.zero_()
         last = mask[:, -self.size :].bool()
         self.filled[:, : last.shape[1]] = last
-        if self.added is None and (dtype := self._cache.additive) is not None:
+        if self.added is None and (dtype := self.cache.additive) is not None:
             self.added = fixed_zeros(mask.device, mask.shape[0], 1, 1, self.size, dtype=dtype)
         self.add()
 
@@ -194,11 +194,6 @@ class LayerSlots:
         """Set `added` from `filled`."""
         if self.added is not None:
             self.added.zero_().masked_fill_(~self.filled[:, None, None], torch.finfo(self.added.dtype).min)
-
-    @property
-    def steps(self) -> Any:
-        """() int64 on the device: decode steps since the prompt."""
-        return self._cache.counters[2]
 
     def fill(self) -> None:
         """Count the current slot as filled: before the step that writes it."""
@@ -228,7 +223,7 @@ class SlotLayer:
         if self.empty:
             return 0
         read = super().get_seq_length()  # type: ignore[misc]
-        return read + self.slots.steps if self.slots.decoding else read
+        return read + self.slots.cache.step[0] if self.slots.decoding else read
 
     def reset(self) -> None:
         super().reset()  # type: ignore[misc]

@@ -216,7 +216,8 @@ def _computes_whole(module: Any) -> bool:
     if hasattr(space, "ssm_state_size") and (any(n & (n - 1) for n in sizes) or math.prod(sizes) > LARGEST_STATE):
         return False
     attention = mixer if hasattr(mixer, "q_proj") else getattr(module, "self_attn", None)
-    experts = getattr(getattr(module, "mlp", mixer), "experts", None)
+    mlp = getattr(module, "mlp", None) or getattr(module, "feed_forward", mixer)
+    experts = getattr(mlp, "experts", None)
     first = getattr(attention, "q_proj", None) or getattr(attention, "q_a_proj", None)
     joined = attention is None or hasattr(attention, "qkv_proj") or type(first) is Fused
     if not joined or experts is None:

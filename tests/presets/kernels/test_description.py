@@ -67,7 +67,10 @@ def attended(parts: Any, row: Any, keys: Any, values: Any, angles: Any) -> tuple
     scores = torch.einsum("hgd,htd->hgt", query.view(heads, -1, size), keys) * parts.attention.scaling
     if parts.cap:
         scores = parts.cap * torch.tanh(scores / parts.cap)
-    mixed = torch.einsum("hgt,htd->hgd", scores.softmax(-1), values).reshape(-1)
+    if (sinks := getattr(parts.attention, "sinks", None)) is not None:
+        scores = torch.cat([scores, sinks.view(heads, -1, 1)], -1)
+    shares = scores.softmax(-1)[..., : keys.shape[1]]
+    mixed = torch.einsum("hgt,htd->hgd", shares, values).reshape(-1)
     return (mixed if gates is None else mixed * torch.sigmoid(gates.reshape(-1))), key
 
 
@@ -181,7 +184,7 @@ def computed(description: Any, parts: Any, hidden: Any, mixing: Any, layer: Any)
     hidden = hidden + sum(added(one, description.rows_of, hidden, mixing) for one in every)
     middle = normed(hidden, between, parts, parts.shifts[2])
     if parts.experts is not None:
-        return hidden + layer.mlp(middle[None, None]).view(-1)
+        return hidden + (getattr(layer, "mlp", None) or layer.feed_forward)(middle[None, None]).view(-1)
     if len(parts.products) == 2:
         return hidden
     out = fed_forward(description, parts, parts.products[2:], middle)
@@ -279,6 +282,7 @@ def test_a_layer_whose_rows_heads_interleave_has_no_description(description: Any
         ("glm4_moe", {"n_group": 1, "n_routed_experts": 12}, ""),
         ("nemotron_h", {"moe_latent_size": 64}, "moe_latent_size"),
         ("olmoe", {"clip_qkv": 8.0}, "clip_qkv"),
+        ("lfm2_moe", {"use_expert_bias": False}, "use_expert_bias"),
     ],
 )
 def test_of_a_router_that_kernels_do_not_know_the_rules_the_worker_and_the_kernels_say_the_same(
@@ -289,8 +293,9 @@ def test_of_a_router_that_kernels_do_not_know_the_rules_the_worker_and_the_kerne
     model = AutoModelForCausalLM.from_config(config).eval()
     fuse(model)
     model.config._experts_implementation = TRITON
+    names = "mlp", "mixer", "feed_forward"
     layers = [
-        layer for layer in model.model.layers if hasattr(getattr(layer, "mlp", getattr(layer, "mixer", 0)), "experts")
+        layer for layer in model.model.layers if any(hasattr(getattr(layer, name, 0), "experts") for name in names)
     ]
     assert layers and {description.describe(layer) is None for layer in layers} == {bool(why)}
     assert {_computes_whole(layer) for layer in layers} == {not why}

@@ -329,7 +329,7 @@ def _attends(parts: Parts, cached: object, hidden: torch.Tensor, cache: object) 
         return False
     if not 16 <= size <= 256 or size & (size - 1) or getattr(attention, "num_key_value_groups", 1) > 16:
         return False
-    return attention.is_causal and (parts.heads[0] is None or bool(parts.rotated))
+    return attention.is_causal
 
 
 def layer(
@@ -346,7 +346,9 @@ def layer(
     own        the model's code, with which the first step is compared: where it gives something else, it stays
     """
     parts = describe(module)
-    if not parts.rotated:
+    if not parts.rotated and parts.heads[0] is not None:  # what norms heads rotates them too: by nothing
+        cos, sin, parts = torch.ones_like(cos), torch.zeros_like(sin), parts._replace(rotated=parts.attention.head_dim)
+    elif not parts.rotated:
         cos, sin = None, None
     cached = cache.layers[parts.attention.layer_idx]
     matrices, ranks = [(*matrix(rows_of(part)), part.bias) for part in parts.products], _is_shared(parts)
@@ -355,7 +357,7 @@ def layer(
     if (router := parts.router) is not None and not ranks:
         matrices += [(router.weight, None, getattr(router, "bias", None)), *experts.of(parts.experts)]
         factor = getattr(router, "routed_scaling_factor", 1.0)
-        more["routing"], more["beside"] = list(routing_of(router)), getattr(router, "e_score_correction_bias", None)
+        more["routing"], more["beside"] = list(routing_of(router)), parts.correction
         more["between"] = list(experts.gate_of(parts.experts, factor))
     kept, slots, mixing = [], None, parts if parts.mixer is not None else parts.beside
     if parts.has_slots() and parts.attention is not module:

@@ -20,6 +20,7 @@ _NORMS = (
     ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"),
     ("operator_norm", "", "ffn_norm", ""),
     ("input_layernorm", "", "pre_ff_layernorm", ""),
+    ("input_layernorm", "post_norm1", "post_attention_layernorm", "post_norm2"),
 )
 """What architectures call the norms before and after attention, before and after the MLP. A layer's own is the row
 whose last norm it has, else the first; it need not have the others."""
@@ -33,9 +34,12 @@ _GROUPED = ("NemotronHRMSNormGated", "FalconH1RMSNormGated")
 """Norms of what a state space gives, each group of heads by itself."""
 FOLDED = "tokendyno_folded"
 """Attribute of a layer of Falcon-H1 whose multipliers are part of its matrices: `fuse` sees to it."""
-_LOGITS = ("GptOssTopKRouter", "MixtralTopKRouter", "Qwen3_5MoeTopKRouter")
-_PROBABILITIES = ("Qwen2MoeTopKRouter", "Qwen3MoeTopKRouter", "Qwen3NextTopKRouter", "OlmoeTopKRouter")
-_SIGMOIDS = ("Glm4MoeTopkRouter", "DeepseekV3TopkRouter", "Glm4MoeLiteTopkRouter", "NemotronHTopkRouter")
+_LOGITS = ("GptOss", "Mixtral", "Qwen3_5Moe")
+_PROBABILITIES = ("Qwen2Moe", "Qwen3Moe", "Qwen3Next", "Olmoe", "Mellum")
+_SIGMOIDS = ("Glm4Moe", "DeepseekV3", "Glm4MoeLite", "NemotronH", "Dots1", "SolarOpen", "Lfm2Moe", "MiniMaxM2")
+"""How the names of routers' classes begin, before TopKRouter: of softmax over those chosen, over all, of sigmoids."""
+_CORRECTIONS = ("e_score_correction_bias", "expert_bias")
+"""What is added to scores for the choice alone: buffers of a router or of the mixture around it."""
 
 AMONG, OVER, SIGMOID, SIGMOID_NORMED, GIVEN = range(5)
 
@@ -88,6 +92,7 @@ class Parts(NamedTuple):
     heads       weights of the norms of queries and keys, or None
     activation  SILU, GELU in its tanh form, or the square of ReLU
     router, experts   of a mixture of experts, or None
+    correction  what is added to a router's scores where experts are chosen, or None
     shifts      biases of the norms, where these are LayerNorms
     gated       whether there is a gate
     gain        by which attention and the MLP are multiplied before they are added
@@ -113,6 +118,7 @@ class Parts(NamedTuple):
     activation: int = SILU
     router: nn.Module | None = None
     experts: nn.Module | None = None
+    correction: torch.Tensor | None = None
     shifts: tuple[torch.Tensor | None, ...] = _NONE
     gated: bool = True
     gain: float = 1.0
@@ -145,12 +151,9 @@ def describe(module: nn.Module) -> Parts | None:
         return _describe_gpt2(module)
     if hasattr(module, "mixer"):
         return _describe_alone(module)
-    names = _NORMS[0]
-    for row in _NORMS[1:]:
-        if hasattr(module, row[3] or row[2]):
-            names = row
+    names = next((row for row in _NORMS[:0:-1] if hasattr(module, row[3] or row[2])), _NORMS[0])
     norms = [getattr(module, name, None) for name in names]
-    last = norms[3] or norms[2]
+    last = norms[2] or norms[3]
     eps, offset = (last.eps, 1.0) if hasattr(last, "eps") else (last.variance_epsilon, 0.0)  # Gemma's adds 1
     common, attention = {"norms": _weights(norms), "eps": eps, "offset": offset}, getattr(module, "self_attn", None)
     if attention is None:
@@ -167,12 +170,14 @@ def describe(module: nn.Module) -> Parts | None:
         parts = parts._replace(beside=beside._replace(**common))
     gain = getattr(module, "residual_multiplier", getattr(module, "residual_scale", 1.0))
     parts = parts._replace(**common, gain=gain)
-    if hasattr(getattr(module, "mlp", None), "experts"):
-        return _of_mixture(parts, module.mlp)
-    wide, down, act = _feed_forward(module)
+    mlp = getattr(module, "mlp", None) or getattr(module, "feed_forward", None)
+    if hasattr(mlp, "experts"):
+        return _of_mixture(parts, mlp)
+    wide, down, act = _feed_forward(module.shared_mlp if mlp is None else mlp)
     if wide is None or type(act) not in _ACTIVATIONS:
         return None
-    return parts._replace(products=(*parts.products, wide, down), activation=_ACTIVATIONS[type(act)])
+    products, gated = (*parts.products, wide, down), wide is not getattr(mlp, "up_proj", None)
+    return parts._replace(products=products, activation=_ACTIVATIONS[type(act)], gated=gated)
 
 
 def _describe_alone(module: nn.Module) -> Parts | None:
@@ -190,27 +195,32 @@ def _describe_alone(module: nn.Module) -> Parts | None:
     parts = Parts(module, (mlp.up_proj, mlp.down_proj), **common, activation=act, gated=False)
     if mlp is mixer or act is None:
         return None if act is None else parts
-    if routing_of(mixer.gate) is None or type(mixer.fc1_latent_proj) is not nn.Identity:
+    if type(mixer.fc1_latent_proj) is not nn.Identity:
         return None
-    return parts._replace(norms=(None, None, parts.norms[0], None), router=mixer.gate, experts=mixer.experts)
+    return _routed(parts._replace(norms=(None, None, parts.norms[0], None)), mixer, mixer.gate)
 
 
 def _describe_attention(attention: nn.Module) -> Parts:
     """The parts of attention; the first product is None where it is not fused."""
     names = ("q_layernorm", "k_layernorm") if hasattr(attention, "q_layernorm") else ("q_norm", "k_norm")
     output = attention.o_proj if hasattr(attention, "o_proj") else attention.out_proj
-    angles = getattr(attention.config, "rope_parameters", None) or {}
+    config, kind = attention.config, type(attention).__name__
+    angles = getattr(config, "rope_parameters", None) or {}
     turned = int(attention.head_dim * angles.get("partial_rotary_factor", 1.0))
-    rope = getattr(attention.config, "position_embedding_type", "rope") == "rope"  # None where there are no positions
+    rope = getattr(config, "position_embedding_type", "rope") == "rope"  # None where there are no positions
+    if kind == "Exaone4Attention":
+        rope = attention.is_sliding or attention.sliding_window is None
+    elif kind == "GraniteSWAAttention":
+        rope = bool(config.layer_rope_theta[attention.layer_idx])
     return Parts(
         attention,
         (_joined(attention, "qkv_proj", "q_proj"), output),
         heads=_weights([getattr(attention, name, None) for name in names]),
         cap=getattr(attention, "attn_logit_softcapping", None) or 0.0,
         rotated=turned if rope and getattr(attention, "use_rope", True) else 0,
-        pairs=type(attention).__name__ in _PAIRS,
+        pairs=kind in _PAIRS,
         unscaled=angles.get("original_max_position_embeddings", 0) if angles.get("llama_4_scaling_beta") else 0,
-        opened=type(attention).__name__ in _GATED_QUERIES,
+        opened=kind in _GATED_QUERIES,
     )
 
 
@@ -263,15 +273,15 @@ def _describe_mixer(module: nn.Module) -> Parts | None:
     return Parts(mixer, products, mixer=sizes, tensors=tensors, between=between)
 
 
-def _feed_forward(module: nn.Module) -> tuple[nn.Module | None, nn.Module, nn.Module]:
-    """Of a layer's MLP gate and up as one, None where they are not fused; down; and the activation."""
-    if hasattr(module, "shared_mlp"):
-        mlp = module.shared_mlp
+def _feed_forward(mlp: nn.Module) -> tuple[nn.Module | None, nn.Module, nn.Module]:
+    """Of an MLP gate and up as one, None where they are not fused, or up alone; down; and the activation."""
+    if hasattr(mlp, "input_linear"):
         return mlp.input_linear, mlp.output_linear, mlp.activation
-    mlp = module.feed_forward if hasattr(module, "feed_forward") else module.mlp
     if hasattr(mlp, "w1"):
         return getattr(mlp.w1, "whole", None), mlp.w2, nn.SiLU()
     act = getattr(mlp, "act_fn", None) or mlp.activation_fn
+    if not hasattr(mlp, "gate_up_proj") and not hasattr(mlp, "gate_proj"):
+        return mlp.up_proj, mlp.down_proj, act
     first = "up_proj" if type(mlp).__name__ == "FalconH1MLP" else "gate_proj"
     return _joined(mlp, "gate_up_proj", first), mlp.down_proj, act
 
@@ -284,34 +294,43 @@ def _joined(module: nn.Module, name: str, first: str) -> nn.Module | None:
 def routing_of(router: nn.Module) -> Routing | None:
     """How a router chooses; None where the kernels do not know its kind. Mixtral's shares, divided by their sum, are a
     softmax over the chosen logits as those of gpt-oss are; others' are where they are `norm_topk_prob`."""
-    name, top = type(router).__name__, router.top_k
+    name, top = type(router).__name__[: -len("TopKRouter")], router.top_k
     if name in _LOGITS:
         return Routing(top)
-    if name == "DeepseekV2TopkRouter" and router.topk_method == "greedy":
+    if name == "DeepseekV2" and router.topk_method == "greedy":
         return Routing(top, OVER)
     if name in _PROBABILITIES:
         return Routing(top, AMONG if router.norm_topk_prob else OVER)
     if name not in _SIGMOIDS:
         return None
-    groups, number = router.num_group, router.num_experts
+    groups, number = getattr(router, "num_group", 1), router.num_experts
     if groups > 1 and (number & (number - 1) or groups & (groups - 1) or number < 2 * groups):
         return None
-    mode = SIGMOID_NORMED if router.norm_topk_prob else SIGMOID
-    return Routing(top, mode, groups, router.topk_group)
+    mode = SIGMOID_NORMED if getattr(router, "norm_topk_prob", True) else SIGMOID
+    return Routing(top, mode, groups, getattr(router, "topk_group", 1))
 
 
 def _of_mixture(parts: Parts, mlp: nn.Module) -> Parts | None:
     """A layer with these parts and a mixture of experts; None for a router, or a shared expert, that no kernel has."""
     router = mlp.router if hasattr(mlp, "router") else mlp.gate
     shared = getattr(mlp, "shared_experts", None) or getattr(mlp, "shared_expert", None)
-    if routing_of(router) is None or getattr(getattr(parts.attention, "config", None), "clip_qkv", None):
+    if getattr(getattr(parts.attention, "config", None), "clip_qkv", None):
         return None
     if shared is not None:
         if not hasattr(shared.gate_proj, "whole") or _ACTIVATIONS.get(type(shared.act_fn)) != SILU:
             return None
         gate = (mlp.shared_expert_gate,) if hasattr(mlp, "shared_expert_gate") else ()
         parts = parts._replace(products=(*parts.products, shared.gate_proj.whole, shared.down_proj, *gate))
-    return parts._replace(router=router, experts=mlp.experts)
+    return _routed(parts, mlp, router)
+
+
+def _routed(parts: Parts, mixture: nn.Module, router: nn.Module) -> Parts | None:
+    """A layer with these parts, router and experts; None for a router that no kernel has."""
+    routing, places = routing_of(router), [(one, name) for one in (router, mixture) for name in _CORRECTIONS]
+    correction = next((getattr(one, name) for one, name in places if hasattr(one, name)), None)
+    if routing is None or (routing.mode >= SIGMOID and correction is None):
+        return None
+    return parts._replace(router=router, experts=mixture.experts, correction=correction)
 
 
 def _describe_gpt2(module: nn.Module) -> Parts | None:
@@ -339,4 +358,4 @@ def rows_of(product: nn.Module) -> torch.Tensor:
 
 
 def _weights(norms: list[nn.Module | None]) -> tuple[torch.Tensor | None, ...]:
-    return tuple(None if norm is None else norm.weight for norm in norms)
+    return tuple(getattr(norm, "weight", None) for norm in norms)

@@ -491,8 +491,8 @@ def joined(module: nn.Module) -> bool:
     plain = not module.has_bias and not module.has_post_expert_norm
     if not module.has_gate:
         return plain and type(module.act_fn) is ReLUSquaredActivation
-    own = type(module)._apply_gate is not moe._default_apply_gate
-    return plain and not own and type(module.act_fn) in (nn.SiLU, SiLUActivation, GELUTanh)
+    known = type(module.act_fn) in (nn.SiLU, SiLUActivation, GELUTanh) or module.act_fn is nn.functional.silu
+    return plain and known and type(module)._apply_gate is moe._default_apply_gate
 
 
 def gate_of(module: nn.Module, factor: float = 1.0) -> Gate:

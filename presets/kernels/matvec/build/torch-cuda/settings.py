@@ -111,18 +111,12 @@ def for_products(rows: int, columns: int, item: int, gated: bool) -> Settings:
         return _for_8_bits(rows, columns, gated)
     if item == 4:
         return {"BN": 4, "BK": min(512, triton.next_power_of_2(columns)), "STAGES": 1, "AHEAD": 0, "num_warps": 2}
-    if 1024 < columns <= 1536:  # Gemma 3 1B: rows of whole programs would be half empty
-        if columns % SLAB_COLUMNS == 0:
-            return {"ROWS": 4 if rows > 1 << 15 else 2, "num_warps": 4 if gated or rows > 1 << 15 else 8}
-        if rows > 1 << 15:
-            return {"BN": 16, "BK": 128, "STAGES": 5, "AHEAD": 0, "num_warps": 4}
-        return {"BN": 8, "BK": 128, "STAGES": 6, "AHEAD": 512, "num_warps": 2}
+    if 1024 < columns <= 1536 and columns % SLAB_COLUMNS == 0:  # Gemma 3 1B
+        return {"ROWS": 4 if rows > 1 << 15 else 2, "num_warps": 4 if gated or rows > 1 << 15 else 8}
     if rows <= 1536 and columns in (1024, 2048, 3072) and not gated:  # Gemma 3 1B and Qwen3 0.6B: output projections,
         return {"ROWS": 1, "num_warps": 4 if columns == 1024 else 8}  # and down of the latter
-    if rows <= 1536 and 4096 < columns <= 8192:
-        if columns % SLAB_COLUMNS == 0:
-            return {"ROWS": 1, "num_warps": 2}
-        return {"BN": 1, "STAGES": 1, "CTAS": ONCE, "num_warps": 8}
+    if rows <= 1536 and 4096 < columns <= 8192 and columns % SLAB_COLUMNS == 0:
+        return {"ROWS": 1, "num_warps": 2}
     if (rows, columns) in ((3072, 4096), (4096, 2048)) and not gated:  # halves of Llama 3 8B, for two ranks
         return {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2}
     if rows == 2048 < columns <= 4096 and columns % SLAB_COLUMNS == 0 and not gated:  # Qwen3-30B-A3B, DeepSeek-V2-Lite
