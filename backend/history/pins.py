@@ -280,7 +280,7 @@ def _remarks(arms: Sequence[_Arm], heads: Sequence[PinnedArm], rows: Sequence[Si
     if any(not arm.run.created.versions for arm in arms):
         unversioned = [head.label for head, arm in zip(heads, arms, strict=True) if not arm.run.created.versions]
         remarks.append(f"Versions of {and_list(unversioned)} were not recorded, so they may differ as well.")
-    single = [head.label for head, arm in zip(heads, arms, strict=True) if len(arm.run.arms[arm.pin.arm].finishes) < 2]
+    single = [head.label for head, arm in zip(heads, arms, strict=True) if len(arm.run.arms[arm.pin.arm].finishes) == 1]
     if single and any(not arm.run.request.traffic for arm in arms):
         remarks.append(f"Of {and_list(single)} there is one run, so no interval: small differences may be noise.")
     return remarks
