@@ -291,8 +291,8 @@ def _too_large(
         "blocked",
         "model",
         f"{facts.label} needs about {needed / gib:.1f} GiB of {where} ({needed:,} bytes: weights "
-        f"{memory.weights:,}, KV cache {memory.kv:,}{each}), but only {room / gib:.1f} GiB ({room:,} bytes) are free. "
-        f"{advice}",
+        f"{memory.weights:,}, KV cache {memory.kv:,}, workspace {memory.workspace:,}{each}), but only "
+        f"{room / gib:.1f} GiB ({room:,} bytes) are free. {advice}",
         fix,
         "backend/predict/memory.py",
     )
