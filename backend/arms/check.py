@@ -290,7 +290,7 @@ def _too_large(
     return Verdict(
         "blocked",
         "model",
-        f"{facts.label} needs about {needed / gib:.1f} GiB of {where} ({needed:,} bytes: weights "
+        f"{facts.label} needs about {needed / gib:,.1f} GiB of {where} ({needed:,} bytes: weights "
         f"{memory.weights:,}, KV cache {memory.kv:,}, workspace {memory.workspace:,}{each}), but only "
         f"{room / gib:.1f} GiB ({room:,} bytes) are free. {advice}",
         fix,
