@@ -296,9 +296,9 @@ def _too_large(
     return Verdict(
         "blocked",
         "model",
-        f"{facts.label} needs about {needed / gib:.1f} GiB of {where} ({needed:,} bytes: weights "
-        f"{memory.weights:,}, KV cache {memory.kv:,}{each}), but only {room / gib:.1f} GiB ({room:,} bytes) are free. "
-        f"{advice}",
+        f"{facts.label} needs about {needed / gib:,.1f} GiB of {where} ({needed:,} bytes: weights "
+        f"{memory.weights:,}, KV cache {memory.kv:,}, workspace {memory.workspace:,}{each}), but only "
+        f"{room / gib:.1f} GiB ({room:,} bytes) are free. {advice}",
         fix,
         "backend/predict/memory.py",
     )

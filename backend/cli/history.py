@@ -181,7 +181,7 @@ def _page_blocks(page: RunList) -> list[Block]:
 
 
 def _head(row: Row) -> Block:
-    lines = [f"Run {row.id}, {_when(row.created)}, {row.status}"]
+    lines = [f"Run {row.id}, {_when(row.created)}, {_ended(row)}"]
     lines += [f"Name: {row.name}"] if row.name else []
     return [*lines, *([f"Note: {row.note}"] if row.note else [])]
 
@@ -218,8 +218,12 @@ def _when(created: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
 
 
+def _ended(row: Row) -> str:
+    return "stopped" if row.status == "cancelled" else row.status
+
+
 def _remark(row: Row) -> str:
-    status = "" if row.status == "done" else f"{row.status}. "
+    status = "" if row.status == "done" else f"{_ended(row)}. "
     report = f" (tokendyno report {row.trial} --html FILE)" if row.trials and row.line else ""
     verdict = f"{status}{row.line or ''}{report}".strip()
     return without_controls(": ".join(filter(None, [row.name, verdict])))

@@ -17,7 +17,7 @@ from tokendyno.backend.units import plural, seconds_text
 from tokendyno.backend.views.card import Card, card_of
 from tokendyno.backend.views.comparison import Difference, differences
 from tokendyno.backend.views.details import detail_rows
-from tokendyno.backend.views.ledger import LedgerRow, ledger_digest, prompt_rows
+from tokendyno.backend.views.ledger import LedgerRow, ledger_digest, rows_of
 from tokendyno.backend.views.quality import quality_sentence, reading_row, tolerances
 from tokendyno.backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence, whole_note
 from tokendyno.backend.views.step_time import step_text, step_tiles
@@ -167,7 +167,7 @@ _STATUS: dict[Status, tuple[str, str]] = {
 
 def _ledgers(run: Snapshot, everything: bool) -> Block:
     """One line for all ledgers, then the rows that need a look, or with `everything` all rows, those first."""
-    arms = {name: prompt_rows(ledger) for name, ledger in run.ledgers.items()}
+    arms = {name: rows_of(run, name) for name in run.ledgers}
     digest = ledger_digest(arms)
     if digest is None:
         return []

@@ -29,7 +29,7 @@ from tokendyno.backend.paths import private_folder
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.quality.texts import MIN_POSITIONS, Quality
 from tokendyno.backend.runs.log import RunLog
-from tokendyno.backend.runs.quality import gate_of, given_texts
+from tokendyno.backend.runs.quality import UNREAD, gate_of, given_texts
 from tokendyno.backend.runs.records import ArmEvent, Status
 from tokendyno.backend.runs.run import Run
 
@@ -43,6 +43,7 @@ READING_STEPS = 2
 """How many steps a position of a text takes at most: its step, and what is kept and compared of it."""
 ENOUGH_POSITIONS = 192
 """Of an earlier reading by the same arms, so that it need not be done again."""
+TOO_LONG = "it takes longer than the pairs did; the command tokendyno quality reads it"
 
 
 @dataclass(slots=True)
@@ -178,7 +179,8 @@ class Conductor:
             self._load(arm)
 
     def _read_after(self, most_s: float) -> None:
-        """Both arms read texts in the shapes of the run where it is unknown by how much they differ."""
+        """Both arms read texts in the shapes of the run where it is unknown how much they differ. The last phase tells
+        why not, such as after `most_s`."""
         run, request = self._run.snapshot(), self._run.request
         reading, gate = given_texts(request), gate_of(run, self._runs.reading)
         if reading is None or gate is None or gate.state in ("settled", "random") or gate.positions >= ENOUGH_POSITIONS:
@@ -193,16 +195,19 @@ class Conductor:
         context = prompt if same_shapes else reading.context
         quality = msgspec.structs.replace(reading, positions=positions, context=context)
         until_s = time.monotonic() + most_s
-        with own_folder("run-", private_folder("distributions")) as folder, contextlib.suppress(OutOfTime):
+        with own_folder("run-", private_folder("distributions")) as folder:
             for index in range(len(quality.texts)):
                 begin_s = time.monotonic()
                 for arm, start in started.items():
+                    arm_begin_s = time.monotonic()
                     try:
                         self._score(arm, quality, index, folder, start.places if same_shapes else 0, until_s)
-                    except Halt as halt:
-                        if halt.status != "failed":
+                    except (Halt, OutOfTime) as error:
+                        if isinstance(error, Halt) and error.status != "failed":
                             raise
-                        self._log(arm, Progress("quality", "end", 0.0, None, f"not read: {halt.message}"))
+                        why = error.message.rstrip(".") if isinstance(error, Halt) else TOO_LONG
+                        spent_s = time.monotonic() - arm_begin_s
+                        self._log(arm, Progress("quality", "end", spent_s, None, f"{UNREAD}: {why}"))
                         return
                 if time.monotonic() + (time.monotonic() - begin_s) > until_s:
                     break

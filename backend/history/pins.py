@@ -20,7 +20,7 @@ from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import plural, three
 from tokendyno.backend.views.comparison import SAME_BYTES, less_or_more, lowered, memory_noise
 from tokendyno.backend.views.details import interval_tile
-from tokendyno.backend.views.ledger import and_list, ledger_summary, prompt_rows
+from tokendyno.backend.views.ledger import and_list, ledger_summary, rows_of
 from tokendyno.backend.views.pareto import Cost, Pareto, pareto
 from tokendyno.backend.views.tiles import Tile, arm_tiles, in_bytes, tile
 
@@ -251,7 +251,7 @@ def _figure_rows(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> list[SideR
 
 
 def _ledger(arm: _Arm) -> str:
-    rows = prompt_rows(arm.run.ledgers[arm.pin.arm])
+    rows = rows_of(arm.run, arm.pin.arm)
     return ledger_summary(rows) if rows else "none: the arm did not end"
 
 
@@ -280,7 +280,7 @@ def _remarks(arms: Sequence[_Arm], heads: Sequence[PinnedArm], rows: Sequence[Si
     if any(not arm.run.created.versions for arm in arms):
         unversioned = [head.label for head, arm in zip(heads, arms, strict=True) if not arm.run.created.versions]
         remarks.append(f"Versions of {and_list(unversioned)} were not recorded, so they may differ as well.")
-    single = [head.label for head, arm in zip(heads, arms, strict=True) if len(arm.run.arms[arm.pin.arm].finishes) < 2]
+    single = [head.label for head, arm in zip(heads, arms, strict=True) if len(arm.run.arms[arm.pin.arm].finishes) == 1]
     if single and any(not arm.run.request.traffic for arm in arms):
         remarks.append(f"Of {and_list(single)} there is one run, so no interval: small differences may be noise.")
     return remarks

@@ -70,7 +70,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class RunList(msgspec.Struct, frozen=True):
-    """A page of rows. `total`: rows of all pages; `kept`: runs that the visitor could find at all."""
+    """A page of rows. `total`: rows of all pages; `kept`: rows that the visitor could find at all."""
 
     rows: list[Row]
     total: int
@@ -93,7 +93,10 @@ class Listing:
         where, values = search.where()
         scope, mine = self._scope(visitor)
         values |= mine
-        ((kept,),) = self._store.query(f"SELECT count(*) FROM runs WHERE {scope}", mine)
+        words = {f"word{at}": word for at, word in enumerate(search.words) if word.isascii()}
+        group = f"iif(trial <> '' AND trial NOT IN ({', '.join(f':{name}' for name in words)}), trial, rowid)"
+        counted = f"SELECT count(DISTINCT {group}) FROM runs WHERE {scope}"
+        ((kept,),) = self._store.query(counted, mine | words)
         first = search.page * search.per_page
         matching = self._store.query(  # one pass finds all that match; of those on the page everything is read
             f"SELECT rowid, trial FROM runs WHERE {scope} AND {where or 'TRUE'} ORDER BY created DESC, id", values

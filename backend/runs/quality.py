@@ -119,6 +119,9 @@ CLEARLY_MORE = 1.1
 ROUNDING_LOSS = 30
 """From this `Choice.loss` on numbers are rounded."""
 
+UNREAD = "not read"
+"""How the note of a phase begins that ended before a text was read; the reason follows."""
+
 GateState = Literal["settled", "read", "random", "unread"]
 
 

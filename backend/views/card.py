@@ -8,7 +8,7 @@ import msgspec
 
 from tokendyno.backend.config import MOST_PAIRS, UNTIL_S
 from tokendyno.backend.models import is_random
-from tokendyno.backend.runs.quality import Gate
+from tokendyno.backend.runs.quality import UNREAD, Gate
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import variation
 from tokendyno.backend.runs.summary import NOISY_CV, Comparison
@@ -223,7 +223,9 @@ def _quality_sentence(run: Snapshot, gate: Gate | None) -> str:
         return "Its quality is unknown: the weights are random."
     if gate.state == "unread":
         where = "" if run.request.traffic is None else " Compare reads it."
-        return "" if not run.ended else f"What it costs in quality was not read.{where}"
+        notes = [phase.note for arm in run.arms.values() for phase in arm.phases.values() if phase.name == "quality"]
+        unread = next((note for note in notes if note.startswith(UNREAD)), UNREAD)
+        return "" if not run.ended else f"What it costs in quality was {unread}.{where}"
     assert gate.difference is not None
     match cost_of(gate.difference):
         case "none":

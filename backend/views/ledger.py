@@ -8,6 +8,7 @@ import msgspec
 
 from tokendyno.backend.evidence import TOKENS, Evidence, Status
 from tokendyno.backend.optimizations import all_axes
+from tokendyno.backend.runs.snapshot import Snapshot
 
 
 class LedgerRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -46,6 +47,11 @@ def prompt_rows(evidence: Iterable[Evidence]) -> list[LedgerRow]:
     """The ledger of an arm that answers a single prompt, without the axes about many requests, which cannot apply."""
     of_many = {axis.name for axis in all_axes() if axis.many_requests}
     return [row for row in ledger_rows(evidence) if row.axis not in of_many or row.status != "not_applicable"]
+
+
+def rows_of(run: Snapshot, arm: str) -> list[LedgerRow]:
+    """The ledger of an arm, as a reader of its run sees it."""
+    return (prompt_rows if run.request.traffic is None else ledger_rows)(run.ledgers[arm])
 
 
 def ledger_summary(rows: Sequence[LedgerRow]) -> str:

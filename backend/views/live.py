@@ -26,8 +26,7 @@ from tokendyno.backend.views.ledger import (
     LedgerDigest,
     LedgerRow,
     ledger_digest,
-    ledger_rows,
-    prompt_rows,
+    rows_of,
 )
 from tokendyno.backend.views.phases import PhaseBar, PhaseStep, phase_bar, phase_step
 from tokendyno.backend.views.quality import QualityView, quality_view
@@ -324,7 +323,7 @@ def arm_fields(run: Snapshot, name: str, remarks: Sequence[str] = ()) -> dict[st
         "notes": [*(arm.started.notes if arm.started else []), *remarks],
         "tiles": arm_tiles(run, name),
         "details": detail_rows(run, name),
-        "ledger": (prompt_rows if run.request.traffic is None else ledger_rows)(run.ledgers[name]),
+        "ledger": rows_of(run, name),
         "interference": interference_of(run, name),
         "code": code_words(arm.finished),
     }

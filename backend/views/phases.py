@@ -235,7 +235,7 @@ def _rule(run: Snapshot) -> str:
 
 # --- what to expect of a phase that is under way ---------------------------------------------------
 
-UNKNOWN = "no earlier run of this shape tells how long"
+UNKNOWN = "no earlier run tells how long"
 
 WORTH_A_WORD_S = 1.0
 """No wait is mentioned for a phase that took less the last time."""

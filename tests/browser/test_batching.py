@@ -126,3 +126,11 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     page.get_by_role("tab", name="Compare").click()
     page.wait_for_selector("#live .td-empty-run")
     assert page.locator("#live .td-permalink").text_content() == "", "Compare shows no run of many requests"
+
+
+@pytest.mark.slow
+def test_requests_that_were_a_list_are_not_shown_again_and_the_page_goes_on_saying_so(open_page: Open) -> None:
+    user = open_page("?run=batch")
+    over(user, "batch")
+    until(user, "document.querySelector('#traffic-summary .td-line-text').textContent.includes('requests,')")
+    assert "given as a list, which is not shown again" in user.text("#traffic-summary .td-line-text")

@@ -26,6 +26,7 @@ from tokendyno.ui.batching.request import (
     batch_axes,
     changed,
     choice_values,
+    list_is_hidden,
     read_arms,
     read_request,
     traffic_values,
@@ -42,7 +43,9 @@ from tokendyno.ui.run_page import Parts, RunPage, axis_dropdown, first_facts, no
 from tokendyno.ui.visitor import buttons_of, visitor_of
 
 FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
-GIVEN = "The requests of this run were given as a list, which is not shown again: paste it to run it once more."
+GIVEN = (
+    "The requests of this run were given as a list, which is not shown again: paste it to run it once more. Set now: "
+)
 
 
 def batching_page(bench: Bench) -> "BatchingPage":
@@ -91,7 +94,9 @@ class BatchingPage(RunPage):
         try:
             if request is None or request.traffic is None:
                 raise InputError(unreadable)
-            updates[self.row.summary.line] = line(f"{request.traffic.label}. {self.what_run_does(request)}")
+            run = self.find_run(run_id)
+            given = GIVEN if run is not None and list_is_hidden(run.request, request) else ""
+            updates[self.row.summary.line] = line(f"{given}{request.traffic.label}. {self.what_run_does(request)}")
             facts, machine = self.bench.facts(request.model), hardware.detect()
             obstacle = self.bench.obstacle(facts)
             updates[self.message] = obstacle
@@ -129,10 +134,7 @@ class BatchingPage(RunPage):
         if run is None:
             missing = run_id and address.page == "batching" and self.find_run(run_id) is None
             return {self.live: ""} | model | ({self.message: no_run(run_id)} if missing else {})
-        assert run.request.traffic is not None
         updates: Updates = {self.row.fields[name]: value for name, value in traffic_values(run.request).items()}
-        if run.request.traffic.shape is None:
-            updates[self.message] = GIVEN
         return {
             self.live: run.id,
             **self.buttons(buttons_of(run, request)),

@@ -182,15 +182,19 @@ def traffic_values(request: Request) -> dict[str, object]:
     return values | (draw_values(traffic.shape) if traffic.shape is not None else {})
 
 
+def list_is_hidden(ran: Request, request: Request) -> bool:
+    """Whether that run's requests were given as a list, which is not shown again, and no other list is given."""
+    before, now = ran.traffic, request.traffic
+    return before is not None and now is not None and before.shape is None and now.shape is not None
+
+
 def changed(ran: Request, request: Request) -> list[str]:
-    """What was edited since that run. Labels do not count; requests that were given as a list are not shown again, so
-    nothing is said of them until another list is given."""
+    """What was edited since that run. Labels do not count; nothing is said of a list that is hidden."""
     before, now = ran.traffic, request.traffic
     if before is None or now is None:
         return []
     work = replace(ran.workload, repeats=request.workload.repeats)
     differs = (before.requests, before.concurrent, before.pages) != (now.requests, now.concurrent, now.pages)
-    hidden_list = before.shape is None and now.shape is not None
-    edited = not hidden_list and (differs or work != request.workload)
+    edited = not list_is_hidden(ran, request) and (differs or work != request.workload)
     workload = ["the traffic"] * edited + ["the limits"] * (before.limits != now.limits)
     return changed_since(ran, request, workload)

@@ -54,6 +54,13 @@ def test_a_history_that_cannot_be_read_is_no_empty_one(file: Path, capsys: pytes
         assert "Update tokendyno, or name another file with --history" in " ".join(printed.err.split())
 
 
+def test_a_run_that_was_stopped_is_called_so_as_on_the_page(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with kept_in(file, [[run_on("dddd5555"), ended("cancelled")]]):
+        pass
+    listed, shown = output(capsys)[0], output(capsys, "show", "dddd5555")[0]
+    assert "stopped." in listed and ", stopped" in shown.splitlines()[0] and "cancelled" not in listed
+
+
 def test_a_home_folder_that_the_shell_left_is_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(file.parent))
     monkeypatch.chdir(file.parent)

@@ -51,7 +51,7 @@ def test_a_repeat_that_begins_does_not_count_the_tokens_of_the_one_before() -> N
 def test_a_phase_has_its_seconds_and_what_is_expected_of_it() -> None:
     run = Run(created(at_s=START_S))
     run.append(ArmEvent("A", 0, 1.0, Progress("compile", "begin", 0.0)))
-    assert live_line(run, START_S + 43) == "A compile 42 s, no earlier run of this shape tells how long | B waiting"
+    assert live_line(run, START_S + 43) == "A compile 42 s, no earlier run tells how long | B waiting"
     run.arms["A"].expected_s["compile"] = 84.0
     assert live_line(run, START_S + 43, "#-") == "A compile ##########---------- 42 s, about 84 s expected | B waiting"
     assert log_line(run) == "A: compile, about 84 s expected | B: waiting"

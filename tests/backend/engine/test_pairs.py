@@ -1,14 +1,17 @@
 """Pairs of runs until they decide, with real workers: how many, proofs after the last, texts that are read once."""
 
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tokendyno.backend.config import LEAST_PAIRS, MOST_PAIRS, ArmRequest, Request, Workload, workload_of
 from tokendyno.backend.engine import conductor
 from tokendyno.backend.engine.bench import Bench
+from tokendyno.backend.engine.exchange import Exchange
 from tokendyno.backend.executors import open_bench
-from tokendyno.backend.messages import Progress
+from tokendyno.backend.messages import Progress, Score
 from tokendyno.backend.quality.texts import passages
 from tokendyno.backend.runs.quality import gate_of
 from tokendyno.backend.runs.records import ArmEvent, Record
@@ -96,3 +99,18 @@ def test_stop_while_texts_are_read_keeps_what_was_measured(bench: Bench, monkeyp
     card = card_of(run.snapshot(), gate_of(run.snapshot(), bench.runs.reading))
     assert run.status == "cancelled" and card is not None and len(card.pairs) >= LEAST_PAIRS
     assert all(run.snapshot().ledgers[name] for name in "AB"), "the proofs were there"
+
+
+def test_reading_that_runs_out_of_time_is_no_failure_and_says_why(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = Exchange.ask
+
+    def hurried(self: Exchange, arm: str, command: Any, phase: Any, *until_s: float) -> Any:
+        return ask(self, arm, command, phase, *([time.monotonic()] if isinstance(command, Score) else until_s))
+
+    monkeypatch.setattr(Exchange, "ask", hurried)
+    run = bench.wait(bench.submit(pairs(1e-6, dtype="float16")))
+    card = card_of(run.snapshot(), gate_of(run.snapshot(), bench.runs.reading))
+    assert run.status == "done" and run.arms["A"].phases["quality"].state == "end", run.status
+    assert card is not None and "was not read: it takes longer than the pairs did;" in card.reason, card

@@ -18,6 +18,7 @@ RUNS: list[list[Record]] = [
     made(run_on("longer"), (40, 40)),
     made(run_on("old", versions={}, prompt="Another")),
     [encoder(), *passes("A", 20), ended()],
+    [run_on("failed"), ended("failed")],
     [batch_created("batch", at_s=0.0), *batch_arm("A", static_events()), *batch_arm("B", paged_events()), ended()],
 ]
 
@@ -77,6 +78,7 @@ def test_what_else_differs_is_said_and_only_like_is_set_against_like(kept: Besid
     assert "Versions of 4 were not recorded, so they may differ as well." in table.remarks
     latency = next(row for row in table.rows if row.label == "Time per token, mean")
     assert [cell.against for cell in latency.cells] == ["", "the same as 1", "", "the same as 1"]
+    assert any(remark.startswith("Of 1 there is one run") for remark in kept("here.A,failed.A").remarks)
     assert table.arms[1].unlike[:1] == ["Machine"] and not table.arms[2].alike
 
 

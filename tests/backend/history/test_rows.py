@@ -90,10 +90,11 @@ def test_the_trials_of_an_ablation_are_one_row(tmp_path: Path) -> None:
         assert ids(kept) == ["t2", "alone", "other"]
         found = kept.listing.find(Search(per_page=1), LOCAL_USER)
         (row,) = found.rows
-        assert (found.total, found.kept, row.trial, row.trials) == (3, 5, "worth-1", 3)
+        assert (found.total, found.kept, row.trial, row.trials) == (3, 3, "worth-1", 3)
         assert row.work == "3 trials" and row.line == ""
         assert [one.id for one in kept.listing.find(Search(page=1, per_page=1), LOCAL_USER).rows] == ["alone"]
         assert ids(kept, model="pocket") == ["t2", "alone", "other"]
         assert ids(kept, q="worth-1") == ["t2", "t1", "t0"], "each of them is found by the id that they share"
+        assert kept.listing.find(Search(words=("worth-1",)), LOCAL_USER).kept == 5, "and then counts by itself"
         kept.changes.delete(["t2"], LOCAL_USER)
         assert ids(kept) == ["alone", "t1", "other"]

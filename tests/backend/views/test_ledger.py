@@ -1,8 +1,11 @@
 """All ledgers in one line."""
 
+from types import SimpleNamespace
+from typing import Any
+
 from tokendyno.backend.evidence import Evidence, Finding, Status
 from tokendyno.backend.optimizations import all_axes
-from tokendyno.backend.views.ledger import LedgerRow, ledger_digest, ledger_rows, ledger_summary, prompt_rows
+from tokendyno.backend.views.ledger import LedgerRow, ledger_digest, ledger_rows, ledger_summary, rows_of
 
 
 def row(axis: str, status: Status = "verified", effective: str = "x") -> LedgerRow:
@@ -35,8 +38,9 @@ def test_a_single_prompt_has_no_rows_of_axes_about_many_requests() -> None:
     of_many = next(axis for axis in all_axes() if axis.many_requests)
     idle = Evidence("off", "off", Finding(of_many.name, "off", "one request", outcome="not_applicable"))
     cache = Evidence("dynamic", "dynamic", Finding("cache", "dynamic", "seen"))
-    assert [row.axis for row in prompt_rows([idle, cache])] == ["cache"]
-    assert len(ledger_rows([idle, cache])) == 2
+    for traffic, shown in ((None, ["cache"]), (object(), [of_many.name, "cache"])):
+        run: Any = SimpleNamespace(request=SimpleNamespace(traffic=traffic), ledgers={"A": [idle, cache]})
+        assert [row.axis for row in rows_of(run, "A")] == shown
 
 
 def test_tokens_that_could_not_be_checked_are_counted_apart_and_named() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tokendyno.backend.config import MOST_PAIRS, Request
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.limits import LIMITS
-from tokendyno.ui.batching.request import Fields, changed, choice_values, read_request, traffic_values
+from tokendyno.ui.batching.request import Fields, changed, choice_values, list_is_hidden, read_request, traffic_values
 from tokendyno.ui.compare.request import within
 
 PLAIN: dict[str, Any] = {
@@ -101,5 +101,6 @@ def test_what_was_edited_since_a_run_is_named() -> None:
     assert changed(ran, request(ttft_limit_s=2, price=0, seconds=9)) == ["the limits", "the price"]
     assert changed(ran, request(a={"batching": "static", "batch_order": "sorted"})) == ["arm A"]
     given = request(trace='{"prompt_tokens": 3, "max_new_tokens": 2}')
-    assert changed(given, request()) == [], "a list is not shown again"
+    assert changed(given, request()) == [] and list_is_hidden(given, request())
+    assert not list_is_hidden(given, given) and not list_is_hidden(ran, request())
     assert changed(given, request(trace='{"prompt_tokens": 4, "max_new_tokens": 2}')) == ["the traffic"]
