@@ -1,9 +1,12 @@
 """One model on all pages, and an address that can be reloaded and shared: it names the page, the model, on the Fit page
-the device and the amounts, and on History what is looked for and pinned. A run is named by `run`. (`page` belongs to
-Gradio, which answers unknown ones with an error.)
+the device and the amounts, on Compare the arms, and on History what is looked for and pinned. A run is named by `run`,
+and has its own arms. (`page` belongs to Gradio, which answers unknown ones with an error.)
 
-The browser writes the address and carries the model, without the server (`js/address.js`); this module reads it.
+The browser writes the address and carries the model, without the server (`js/address.js`); this module reads it. What
+is too long or too private for it, such as a prompt, is kept by the browser's tab for a reload.
 """
+
+from collections.abc import Sequence
 
 import gradio as gr
 import msgspec
@@ -15,6 +18,7 @@ PAGES = ("compare", "advise", "batching", "fit", "stories", "history", "claims",
 """The first four have a model of their own; the others leave it as it is."""
 
 MAX_TEXT = 300
+MAX_ARM = 2_000
 MAX_NUMBER = 1 << 40
 
 
@@ -28,6 +32,8 @@ class Address(msgspec.Struct, frozen=True):
     context: int | None = None
     batch: int | None = None
     story: str = ""
+    a: str = ""
+    b: str = ""
 
 
 def read_address(request: gr.Request) -> Address:
@@ -42,13 +48,15 @@ def read_address(request: gr.Request) -> Address:
         _whole(query.get("context"), MAX_NUMBER),
         _whole(query.get("batch"), MAX_BATCH_SIZE),
         (query.get("story") or "")[:MAX_TEXT],
+        *((query.get(arm) or "")[:MAX_ARM] for arm in "ab"),
     )
 
 
-def asks_for_model(request: gr.Request, page: str) -> bool:
-    """Whether an address opens this page with a model, and says nothing of a run."""
+def asks_for_settings(request: gr.Request, page: str) -> bool:
+    """Whether an address opens this page with a model, or Compare with arms, and says nothing of a run."""
     address = read_address(request)
-    return bool(address.model) and address.page in ("", page) and not request.query_params.get("run")
+    named = address.model or (page == "compare" and (address.a or address.b))
+    return bool(named) and address.page in ("", page) and not request.query_params.get("run")
 
 
 def _whole(text: str | None, largest: int) -> int | None:
@@ -71,3 +79,13 @@ def enter(page: str) -> str:
 def tell(page: str, *names: str) -> str:
     """JavaScript of a change: takes values of a page's controls, which the address then names."""
     return f"(...values) => {{ window.tokendynoAddress.tell({page!r}, {list(names)!r}, values); return []; }}"
+
+
+def keep(page: str, ids: Sequence[str]) -> str:
+    """JavaScript of a change: takes a page's run and values of its controls, which a reload brings back."""
+    return f"(...values) => {{ window.tokendynoAddress.draft({page!r}, {ids!r}, values); return []; }}"
+
+
+def bring_back(page: str, ids: Sequence[str]) -> str:
+    """JavaScript of a page that was opened: takes the same values and returns them, after a reload those before it."""
+    return f"(...values) => window.tokendynoAddress.bringBack({page!r}, {ids!r}, values)"

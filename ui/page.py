@@ -178,7 +178,7 @@ def index_page(bench: Bench) -> Callable[[Scope, bytes], bytes]:
 
 def first_page(bench: Bench, request: gr.Request) -> str:
     """Where a visit begins whose address names no page: with a story where there is no run of this visitor."""
-    if any(request.query_params.get(key) for key in ("run", "model")):
+    if any(request.query_params.get(key) for key in ("run", "model", "a", "b")):
         return "compare"
     return "stories" if bench.runs.newest(visitor_of(request).owner) is None else "compare"
 

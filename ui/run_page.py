@@ -16,6 +16,7 @@ from tokendyno.backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.sentences import origin_sentence
+from tokendyno.ui.address import bring_back, keep
 from tokendyno.ui.compare.code import CodePanels, checked_there
 from tokendyno.ui.components.axis_values import all_known, edited, values_of
 from tokendyno.ui.components.counting import wire_counting
@@ -37,6 +38,11 @@ class Arm(Protocol):
     @property
     def verdicts(self) -> gr.HTML:
         """What the arm is in short; a press of a fix fires "fix"."""
+
+
+UNTOUCHED = """(run, message, ...values) =>
+  [run, window.tokendynoAddress.touched ? message : '', ...values]"""
+"""Before anything is pressed, what has changed was filled by what the page opened with, whose message stays."""
 
 
 class Fix(msgspec.Struct):
@@ -117,7 +123,9 @@ class RunPage(ABC):
         controls = [*self.inputs, self.code.gpu, self.code.gpus]
         changes = [part.blur if any(part is one for one in typed) else part.change for part in controls]
         sent = [self.live, self.message, *self.check_inputs]
-        settled.after(changes)(safe(self.check_on_change), sent, checked, trigger_mode="always_last", **QUIET)
+        settled.after(changes)(
+            safe(self.check_on_change), sent, checked, js=UNTOUCHED, trigger_mode="always_last", **QUIET
+        )
         put_back = chips.line.back(safe(chips.put_back), None, [*chips.controls.values(), self.message], **QUIET)
         put_back.then(None, None, None, js=settled.changed, **QUIET)  # texts may be all that it has changed
         for arm in self.arms:
@@ -128,10 +136,14 @@ class RunPage(ABC):
         gr.on(presses, safe(self.run), [self.live, *self.check_inputs], begun, trigger_mode="always_last", **QUIET)
         self.parts.stop.click(safe(self.stop), self.live, [self.message], **QUIET)
         self.finish = self.live.finished(safe(self.finished), self.live, [*self.run_and_stop, self.message], **QUIET)
-        self.opened = gr.on(None, safe(self.attach), None, [*self.inputs, *begun, *attached], **QUIET)
-        # the message of whatever was opened stays, as that of a press does
-        first = safe(lambda run_id, *values: self.check_on_change(run_id, "", *values))
-        self.opened.then(first, [self.live, *self.check_inputs], checked, **QUIET)
+        filled = gr.on(None, safe(self.attach), None, [*self.inputs, *begun, *attached], **QUIET)
+        # what was typed comes back with a reload; the model stands in the address
+        drafted = [self.live, *self.inputs[1:]]
+        ids = [part.elem_id for part in drafted]
+        edits = [part.change for part in drafted[1:]]
+        gr.on(edits, None, drafted, None, js=keep(self.parts.name, ids), trigger_mode="multiple", **QUIET)
+        self.opened = filled.then(None, drafted, drafted, js=bring_back(self.parts.name, ids), **QUIET)
+        self.opened.then(safe(self.first), [self.live, *self.check_inputs], [*checked, *self.run_and_stop], **QUIET)
         return settled
 
     # --- arms -------------------------------------------------------------------------------------
@@ -142,6 +154,10 @@ class RunPage(ABC):
         updates = self.check(run_id, *values)
         stays = not message and not updates.get(self.message)
         return {part: update for part, update in updates.items() if not (stays and part is self.message)}
+
+    def first(self, request: gr.Request, run_id: Any, *values: Any) -> Updates:
+        """`check` when the page was opened: the message of whatever was opened stays, as that of a press does."""
+        return self.check_on_change(run_id, "", *values) | self.finished(request, run_id)
 
     def fix(self, arm: Arm) -> Callable[..., Updates]:
         """Handler: a verdict's fix was pressed, or a chip taken off."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tokendyno.backend.arms.presets import arm_presets
-from tokendyno.backend.config import Config
+from tokendyno.backend.config import ArmRequest, Config
 from tokendyno.backend.errors import InputError, shown, unknown
 from tokendyno.backend.optimizations import Choice, Optimization, all_axes, axis_names, choices_called, said_of
 from tokendyno.backend.optimizations.base import LAYER_OF, REPOSITORY, divided, is_repository, joined
@@ -40,6 +40,16 @@ def parse_arm(model: str, text: str) -> Config:
             raise InputError(f"Axis {axis!r} appears twice in {shown(text)!r}. Give each axis one choice.")
         choices[axis] = choice
     return make_config(model, choices)
+
+
+def for_one_prompt(arm: ArmRequest) -> None:
+    """InputError where a choice is about many requests."""
+    for axis in all_axes():
+        if axis.many_requests and (choice := arm.choices.get(axis.name, axis.default)) != axis.default:
+            raise InputError(
+                f"Arm {arm.name}: {axis.name}={choice} takes many requests. Use `tokendyno batch`, or set "
+                f"{axis.name}={axis.default}."
+            )
 
 
 def make_config(model: str, choices: Mapping[str, str]) -> Config:

@@ -18,7 +18,7 @@ from pathlib import Path
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.bundles import noted
 from tokendyno.backend.arms.check import Checked, check
-from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.arms.parse import for_one_prompt, make_config
 from tokendyno.backend.config import ArmRequest, Request, Workload
 from tokendyno.backend.engine.allowed import check_allowed, check_download, check_model, check_room, check_runs
 from tokendyno.backend.engine.conductor import Job, conduct, limit_run
@@ -201,10 +201,8 @@ class Bench:
     def admitted(self, request: Request) -> tuple[ModelFacts, dict[str, Checked]]:
         """The model and each arm as they would run, the revision settled. InputError says why they cannot."""
         for arm in request.arms:
-            if request.traffic is None and (kind := arm.choices.get("batching", "off")) != "off":
-                raise InputError(
-                    f"Arm {arm.name}: batching={kind} takes many requests. Use `tokendyno batch`, or set batching=off."
-                )
+            if request.traffic is None:
+                for_one_prompt(arm)
         check_runs(self.limits)
         facts, arms = self._check_arms(request)
         if lacking := self.obstacle(facts):

@@ -54,12 +54,22 @@ def test_an_arm_is_what_differs_and_the_palette_adds_to_it_by_keyboard(open_page
     user.page.locator("#verdicts-b").get_by_role("button", name="Remove Speculation prompt lookup").click()
     user.page.locator("#verdicts-b .td-chip.blocked").first.wait_for(state="detached")
     assert user.chips("b") == ["KV cache static", "Decode loop custom"]
+    user.wait("location.search === '?view=compare&model=pocket&a=speculation=prompt-lookup&b=cache=static,loop=own'")
+    user.page.reload()
+    user.wait("document.querySelectorAll('#verdicts-b .td-chip').length === 2")
+    user.wait_over("broken")
+    assert user.chips("a") == ["Speculation prompt lookup"] and "You changed arm A and arm B" in user.text("#stale")
     user.page.locator("#verdicts-b .td-add").first.click()
     compiled = user.page.locator(".td-entry", has_text="torch.compile: default").locator(".td-entry-start")
     assert re.fullmatch(r"\+\d+ s to start here", compiled.inner_text().strip()), "what it added in earlier runs"
     user.page.locator(".td-palette input").fill("<img src=x onerror=alert(1)>")
     assert "Nothing matches" in user.text(".td-entries")
     user.page.keyboard.press("Escape")
+    user.open("?view=compare&model=gpt2&a=cach=static&b=cache=static")
+    user.wait("document.querySelector('#facts').textContent && document.querySelector('#message').textContent")
+    user.page.wait_for_timeout(500)  # in which what the address has filled is checked
+    assert user.message().startswith("Unknown axis 'cach'. Did you mean 'cache'?")
+    assert user.chips("b") == ["KV cache static"]
 
 
 @pytest.mark.full

@@ -275,6 +275,10 @@ def test_what_more_hides_is_a_chip_beside_run_that_puts_it_back(open_page: Open)
     user.wait(f"{line}.includes('Temperature')")
     said = [" ".join(text.replace("\u00d7", "").split()) for text in chips.all_inner_texts()]
     assert said == ["Prompt Grandmother gave Anna a\u2026", "Batch size 2", "Temperature 0.8", "Ignore EOS off"]
+    user.page.locator("#prompt textarea").fill("My own prompt")  # and never leave it
+    user.page.reload()
+    user.wait(f"{line}.includes('My own prompt') && {line}.includes('Temperature')")
+    assert chips.count() == 4 and user.value("batch-size") == "2" and "own" not in user.page.url
 
     user.page.get_by_role("button", name="Put Batch size back to 1").focus()
     user.page.keyboard.press("Enter")

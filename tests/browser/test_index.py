@@ -40,6 +40,7 @@ def test_an_address_opens_the_room_of_what_it_names(address: str) -> None:
         "worth=stored-worth": "worth",
         "story=batching": "stories",
         "sweep=no-such": "worth",
+        "b=cache=static": "compare",
     }
     for query, page in asked.items():
         assert f'"selected":"{page}"' in ask(address, f"/?{query}").text

@@ -18,6 +18,7 @@ def test_an_address_names_page_model_device_and_amounts() -> None:
     address = read(view="fit", model="gpt2", gpu="T4", gpus="2", context="4096", batch="8", run="abc")
     assert address == Address("fit", "gpt2", "T4", 2, 4_096, 8)
     assert read() == read(run="abc") == Address()
+    assert read(a="cache=static", b="lowest-latency") == Address(a="cache=static", b="lowest-latency")
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "4k", "\u0661", "9" * 16, "", " 1", "1e3"])
@@ -27,4 +28,4 @@ def test_numbers_that_are_none_are_not_asked_for(text: str) -> None:
 
 def test_what_is_too_long_or_unknown_goes_no_further() -> None:
     assert read(view="admin", batch="5000").batch is None and read(view="admin").page == ""
-    assert len(read(model="x" * 10_000).model) == 300
+    assert len(read(model="x" * 10_000).model) == 300 and len(read(b="x" * 10_000).b) == 2_000

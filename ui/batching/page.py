@@ -18,7 +18,7 @@ from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import all_axes, subject_of
 from tokendyno.backend.optimizations.base import Optimization
 from tokendyno.backend.runs.run import Run
-from tokendyno.ui.address import asks_for_model, read_address
+from tokendyno.ui.address import asks_for_settings, read_address
 from tokendyno.ui.batching.panel import batch_panel
 from tokendyno.ui.batching.request import (
     ARMS,
@@ -145,7 +145,7 @@ class BatchingPage(RunPage):
 
 def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
     """The run of many requests that a visitor sees first: that of `?run=`, else their newest; None if there is none."""
-    if asks_for_model(request, "batching"):
+    if asks_for_settings(request, "batching"):
         return None
     named = request.query_params.get("run") or ""
     run_id = named if RUN_ID.fullmatch(named) else "" if named else bench.runs.newest(visitor_of(request).owner)

@@ -11,9 +11,9 @@ import msgspec
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.kinds import AdviceCourse, Sweep
-from tokendyno.backend.arms.bundles import grant
+from tokendyno.backend.arms.bundles import grant, written_arm
 from tokendyno.backend.arms.check import Checked, check
-from tokendyno.backend.arms.parse import make_config
+from tokendyno.backend.arms.parse import for_one_prompt, make_config
 from tokendyno.backend.arms.presets import ArmPreset, arm_presets, prompts
 from tokendyno.backend.arms.usable import usable_choices
 from tokendyno.backend.config import ArmRequest, Request, Workload
@@ -22,8 +22,9 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts, download_bytes
 from tokendyno.backend.optimizations import prompt_axes
+from tokendyno.backend.redact import redact
 from tokendyno.backend.views.fairness import Changes, fairness
-from tokendyno.ui.address import asks_for_model, read_address
+from tokendyno.ui.address import Address, asks_for_settings, read_address
 from tokendyno.ui.compare.code import code_panels, code_texts, named_code
 from tokendyno.ui.compare.palette import Taken, palette_dialog, palette_value
 from tokendyno.ui.compare.request import (
@@ -39,13 +40,14 @@ from tokendyno.ui.compare.request import (
     read_draft,
     read_request,
     within,
+    written,
 )
-from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, Same, describe, fair_line, fair_value, verdict_box
+from tokendyno.ui.compare.verdicts import NOT_RECORDED_HERE, Link, Same, describe, fair_line, fair_value, verdict_box
 from tokendyno.ui.compare.work_row import WorkRow, work_row
 from tokendyno.ui.components.axis_values import all_known, edited
 from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.html import text_line
-from tokendyno.ui.components.stale_line import stale_line
+from tokendyno.ui.components.stale_line import changed_arms, stale_line
 from tokendyno.ui.components.summary import NOT_HERE, model_line
 from tokendyno.ui.errors import Updates, read_event, shows_errors
 from tokendyno.ui.live.panel import live_panel
@@ -67,12 +69,17 @@ FIRST = {
 """By device: presets of the arms that a newcomer finds, which differ clearly there, and why they do."""
 
 
+def first_arms(machine: Machine) -> tuple[tuple[str, str], str]:
+    """Of `FIRST`, for this machine."""
+    return FIRST["cuda" if machine.device == "cuda" else "cpu"]
+
+
 def compare_page(bench: Bench, courses: Courses) -> "ComparePage":
     """Build the page inside the current Blocks."""
     row = work_row(bench.offered, bench.limits.runs)
     with gr.Row(elem_id="arms", equal_height=False):
         facts, machine = first_facts(), hardware.detect()
-        presets, why = FIRST["cuda" if machine.device == "cuda" else "cpu"]
+        presets, why = first_arms(machine)
         entries = titles(facts, machine)
         arms = [arm_controls(name, preset, facts, entries) for name, preset in zip(ARMS, presets, strict=True)]
     same = fair_line()
@@ -229,11 +236,12 @@ class ComparePage(RunPage):
         arms = read_arms(values[len(self.work) :]) if request is None else request.arms
         updates: Updates = {self.parts.stale: self.stale(run_id, request), self.same: ""}
         recorded = self.is_recorded(run_id, updates[self.parts.stale])
+        checks: list[Checked | None]
         for column, arm in zip(self.arms, arms, strict=True):
             updates[column.preset] = arm.preset or matching_preset(arm.choices)
         settings = dict(zip(Fields._fields, values, strict=False))
-        written = settings["prompt"], settings["prompt_tokens"]
-        chosen = (prompt.name for prompt in prompts() if (prompt.text, prompt.prompt_tokens) == written)
+        given = settings["prompt"], settings["prompt_tokens"]
+        chosen = (prompt.name for prompt in prompts() if (prompt.text, prompt.prompt_tokens) == given)
         updates[self.prompt_preset] = next(chosen, None)
         chips = self.parts.chips
         updates[chips.line] = chips.value("" if request is None else self.what_run_does(request), settings)
@@ -247,17 +255,20 @@ class ComparePage(RunPage):
             updates[self.same] = self.fair(request, results, facts)
             if not lacks:  # else what Run said of the missing prompt stays
                 updates[self.message] = ""
-            for column, arm, checked in zip(self.arms, arms, results.values(), strict=True):
-                preset = updates[column.preset] = matching_preset(arm.choices, arm.preset, facts, machine)
-                checked_here = checked.refused(NOT_HERE if obstacle else "")
-                updates[column.verdicts] = describe(arm, preset, checked_here, recorded)
+            for column, arm in zip(self.arms, arms, strict=True):
+                updates[column.preset] = matching_preset(arm.choices, arm.preset, facts, machine)
+            checks = [checked.refused(NOT_HERE if obstacle else "") for checked in results.values()]
             updates |= self.scripts(request, facts, results, partial(self.codes, request, facts, lacks), *values[-2:])
         except InputError as error:
             why = f"{NOT_RECORDED_HERE} {error}" if recorded else ""
             updates |= {self.message: "" if recorded else str(error), self.facts: why}
-            for column, arm in zip(self.arms, arms, strict=True):
-                updates[column.verdicts] = describe(arm, updates[column.preset], None)
             updates |= self.code.none(str(error))
+            checks = [None] * len(arms)
+        presets, run = [updates[column.preset] for column in self.arms], self.find_run(run_id)
+        shown, own = (run.id, not changed_arms(run.request.arms, arms)) if run else ("", False)
+        texts = written(arms, presets, first_arms(hardware.detect())[0])
+        for column, arm, preset, checked, text in zip(self.arms, arms, presets, checks, texts, strict=True):
+            updates[column.verdicts] = describe(arm, preset, checked, recorded, Link(text, shown, own))
         return updates
 
     def codes(self, request: Request, facts: ModelFacts, lacks: str, at: int, checked: Checked, paths: bool) -> Updates:
@@ -342,11 +353,31 @@ class ComparePage(RunPage):
     def attach(self, request: gr.Request) -> Updates:
         """The page was opened: show the run of `?run=` or the arms of the course of `?worth=` or `?sweep=`, else this
         visitor's newest run, with its settings. A model that the address names stays, and an address of this page that
-        names a model and no run asks for that model alone."""
-        model = read_address(request).model
+        names a model or arms and no run asks for those alone."""
+        address = read_address(request)
         course_id = request.query_params.get("worth") or request.query_params.get("sweep") or ""
         updates = self.opened_course(course_id) if course_id else self.opened_run(request)
-        return updates | ({self.work.model: model} if model else {})
+        if not course_id and asks_for_settings(request, "compare"):
+            updates |= self.opened_arms(address)
+        return updates | ({self.work.model: address.model} if address.model else {})
+
+    def opened_arms(self, address: Address) -> Updates:
+        """The arms of an address that names one: the other has no choice, as on the command line. What cannot be read
+        is said, and leaves its arm as it is."""
+        if not (address.a or address.b):
+            return {}
+        model = address.model or self.model.value
+        updates: Updates = {}
+        wrong: dict[str, None] = {}
+        for arm, text in zip(self.arms, (address.a, address.b), strict=True):
+            try:
+                asked = written_arm(arm.name, text, model, Workload(prompt="?"), lambda: self.bench.facts(model))
+                for_one_prompt(asked)
+                updates |= zip(arm.axes, choice_values(asked.choices), strict=True)
+                updates[arm.preset] = asked.preset or CUSTOM
+            except InputError as error:
+                wrong[redact(str(error))] = None
+        return updates | ({self.message: " ".join(wrong)} if wrong else {})
 
     def opened_course(self, course_id: str) -> Updates:
         """An ablation with the arms between which it goes, or a sweep with its arm; of advice, which has a page of its
@@ -371,8 +402,8 @@ class ComparePage(RunPage):
             if run.request.traffic is not None:  # the Batching page shows it
                 return {self.live: ""}
         else:
-            names_model = asks_for_model(request, "compare")
-            newest = None if names_model else self.bench.runs.newest(visitor_of(request).owner)
+            asks = asks_for_settings(request, "compare")
+            newest = None if asks else self.bench.runs.newest(visitor_of(request).owner)
             run = self.find_run(newest)
             if run is None or run.request.traffic is not None:
                 return {self.live: ""}
@@ -398,7 +429,7 @@ class ComparePage(RunPage):
         machine, alone = hardware.detect(), request.arms[0]
         try:
             facts = self.bench.facts(request.model)
-            for name in FIRST["cuda" if machine.device == "cuda" else "cpu"][0]:
+            for name in first_arms(machine)[0]:
                 other = ArmRequest(ARMS[1], preset_choices(name, facts, machine), name)
                 plans = [
                     check(make_config(request.model, arm.choices), facts, machine, request.workload, remedy=False).plan

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.arms.bundles import bundle, grant
 from tokendyno.backend.arms.check import prompt_tokens
 from tokendyno.backend.arms.presets import arm_presets
@@ -32,6 +33,8 @@ from tokendyno.ui.components.stale_line import changed_since
 ARMS = ("A", "B")
 CUSTOM = "custom"
 """The preset that is shown when the choices match none."""
+NO_CHOICE = "baseline"
+"""The preset of the defaults."""
 
 
 class Fields(NamedTuple):
@@ -147,6 +150,15 @@ def matching_preset(
     no bundle."""
     presets = sorted(arm_presets(), key=lambda preset: (preset.name != shown, preset.bundle))
     return next((p.name for p in presets if preset_choices(p.name, facts, machine) == choices), CUSTOM)
+
+
+def written(arms: Sequence[ArmRequest], presets: Sequence[str], first: Sequence[str]) -> list[str]:
+    """The arms as the page's address names them: as on the command line, where "" has no choice; none where both are
+    as the page opens, which differs from machine to machine. `presets`: that come to them; `first`: as it opens."""
+    if tuple(presets) == tuple(first):
+        return [""] * len(arms)
+    texts = [preset if bundle(preset) else arm_text(arm.choices) for arm, preset in zip(arms, presets, strict=True)]
+    return texts if any(texts) else [NO_CHOICE, *texts[1:]]
 
 
 def changed(ran: Request, request: Request) -> list[str]:

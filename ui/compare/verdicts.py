@@ -41,6 +41,15 @@ class Chip(msgspec.Struct):
     level: str
 
 
+class Link(msgspec.Struct):
+    """The arm in the address of the page. `written`: as `request.written`; `run`: that is shown, "" for none; `own`:
+    whether both arms are still those of that run."""
+
+    written: str
+    run: str
+    own: bool
+
+
 class Verdicts(msgspec.Struct):
     """The value of the component.
 
@@ -58,6 +67,7 @@ class Verdicts(msgspec.Struct):
     share: float
     verdicts: list[VerdictLine]
     gets: list[str] = []
+    link: Link | None = None
 
 
 def verdict_box(elem_id: str, value: str) -> gr.HTML:
@@ -65,22 +75,31 @@ def verdict_box(elem_id: str, value: str) -> gr.HTML:
     return component("arm", '<div class="td-verdicts" aria-live="polite"></div>', elem_id, value)
 
 
-def describe(arm: ArmRequest, preset: str, checked: Checked | None, recorded: bool = False) -> str:
+def describe(
+    arm: ArmRequest, preset: str, checked: Checked | None, recorded: bool = False, link: Link | None = None
+) -> str:
     """An arm as the component's value. `preset`: the one that comes to its choices, or `CUSTOM`; `checked`: None where
     the arm cannot be checked; `recorded`: a run of it is shown that was made elsewhere, so what blocks it here is no
     failure."""
     title = next((known.title for known in arm_presets() if known.name == preset), "Your choices")
-    return describe_titled(arm, title, arm.name.lower(), checked, recorded, True)
+    return describe_titled(arm, title, arm.name.lower(), checked, recorded, True, link)
 
 
 def describe_titled(
-    arm: ArmRequest, title: str, key: str, checked: Checked | None, recorded: bool = False, offers: bool = False
+    arm: ArmRequest,
+    title: str,
+    key: str,
+    checked: Checked | None,
+    recorded: bool = False,
+    offers: bool = False,
+    link: Link | None = None,
 ) -> str:
     """The same under any title. `key`: of the column; `offers`: the palette adds to it."""
     if checked is None:
         verdicts = Verdicts(arm.name, key, offers, title, _chips(arm.choices, {}), "", "", 0, [])
     else:
         verdicts = _checked(arm, checked, key, offers, title)
+    verdicts.link = link
     return msgspec.json.encode(_as_recorded(verdicts) if recorded else verdicts).decode()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import gradio as gr
 import msgspec
 
-from tokendyno.backend.config import Request
+from tokendyno.backend.config import ArmRequest, Request
 from tokendyno.backend.optimizations import defaults
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.views.ledger import and_list
@@ -50,18 +50,23 @@ def unchanged(value: str) -> bool:
 def changed_since(ran: Request, request: Request, workload: Sequence[str]) -> list[str]:
     """What was edited since that run. `workload`: what of the workload, by name; how many pairs may be run, and for
     how long, does not count."""
-    default = defaults()
-
-    def arm_choices(request: Request) -> dict[str, dict[str, str]]:
-        return {
-            arm.name: {axis: choice for axis, choice in arm.choices.items() if choice != default.get(axis)}
-            for arm in request.arms
-        }
-
-    before, now = arm_choices(ran), arm_choices(request)
     return [
         *(["the model"] if ran.model != request.model else []),
         *workload,
         *(["the price"] if ran.price_per_hour != request.price_per_hour and ran.quality is None else []),
-        *(f"arm {name}" for name, choices in now.items() if before.get(name, choices) != choices),
+        *(f"arm {name}" for name in changed_arms(ran.arms, request.arms)),
     ]
+
+
+def changed_arms(ran: Sequence[ArmRequest], arms: Sequence[ArmRequest]) -> list[str]:
+    """Names of the arms that were edited since a run of them."""
+    default = defaults()
+
+    def arm_choices(arms: Sequence[ArmRequest]) -> dict[str, dict[str, str]]:
+        return {
+            arm.name: {axis: choice for axis, choice in arm.choices.items() if choice != default.get(axis)}
+            for arm in arms
+        }
+
+    before, now = arm_choices(ran), arm_choices(arms)
+    return [name for name, choices in now.items() if before.get(name, choices) != choices]

@@ -6,13 +6,15 @@ const OWN_KEYS = {
   history: ['q', 'of', 'axis', 'machine', 'since', 'until', 'at', 'pins', 'beside'],
   worth: ['worth', 'sweep'], advise: ['advice'], stories: ['story'], claims: ['name'],
 };
-const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', ...Object.values(OWN_KEYS).flat()];
+const KEYS = ['view', 'model', 'run', 'a', 'b', 'gpu', 'gpus', 'context', 'batch', ...Object.values(OWN_KEYS).flat()];
 /** @type {{ [page: string]: { [key: string]: any } }} */
 const facts = Object.fromEntries(PAGES.map((page) => [page, {}]));
-const runs = {};  // by page, the run that its address named when it was left: no other page's address names it
+const opened = (id) => window.gradio_config?.components.find(({ props }) => props.elem_id === id)?.props;
 // The room that the page opened in, as its settings say: to enter it is no turn, which would drop a run from the address.
-const opened = window.gradio_config?.components.find(({ props }) => props.elem_id === 'pages');
-let current = opened?.props.selected ?? 'compare', first = current;
+let current = opened('pages')?.selected ?? 'compare', first = current, touched = false;
+facts.compare.model = opened('model')?.value;
+// By page, the run that its address names: no other page's address does, and it says nothing of arms, which the run has.
+const runs = { [current]: new URL(location.href).searchParams.get('run') };
 let model = '';  // of the page that was shown last and has one
 const readAddress = (page) => {
   const here = new URL(location.href).searchParams;
@@ -32,24 +34,19 @@ const show = (page) => {
 const addressOf = (page) => {
   const here = new URL(location.href);
   KEYS.forEach((key) => here.searchParams.delete(key));
-  for (const [key, value] of Object.entries({ view: page, ...facts[page] })) {
+  const { a, b, ...named } = facts[page];
+  for (const [key, value] of Object.entries({ view: page, ...named, ...(runs[page] ? { run: runs[page] } : { a, b }) })) {
     if (value !== '' && value !== null && value !== undefined) here.searchParams.set(key, value);
   }
+  here.search = here.search.replace(/(?<=[?&][ab]=)[^&]+/g, (arm) => arm.replace(/%(?:3A|2C|3D)/g, decodeURIComponent));
   return here;
 };
 // `push`: a view of its own, which Back leaves. Before anything is pressed, controls are being filled: it stays as it came.
 const write = (there, push) => {
-  if (!navigator.userActivation.hasBeenActive || there.href === location.href) return;
+  if (!touched || there.href === location.href) return;
   if (push) history.pushState(history.state, '', there.href); else history.replaceState(history.state, '', there.href);
 };
 
-const turnTo = (page) => {
-  runs[current] = new URL(location.href).searchParams.get('run');
-  const there = addressOf(page);
-  there.searchParams.delete('run');
-  if (runs[page]) there.searchParams.set('run', runs[page]);
-  write(there, true);
-};
 const amend = (page, push = false) => write(addressOf(page), push);
 
 // Values of the Fit page: its device where it is not this machine, its amounts where they are not the first ones.
@@ -65,13 +62,29 @@ const worded = (names, values) => {
   return keys;
 };
 
+// What no address says, such as a prompt: this tab alone keeps it, for a reload, or for Back from another site.
+const DRAFTS = 'tokendyno-drafts';
+const readDrafts = () => {
+  try {
+    const { at, values } = JSON.parse(sessionStorage.getItem(DRAFTS));
+    const [{ type }] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType('navigation'));
+    return at === location.search && type !== 'navigate' ? values : {};
+  } catch { return {}; }  // there is none, or this browser keeps nothing
+};
+const kept = readDrafts(), drafts = { ...kept };
+const again = {};  // by page, a run that was brought back and is still to be shown
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden) return;
+  try { sessionStorage.setItem(DRAFTS, JSON.stringify({ at: location.search, values: drafts })); } catch { /* as above */ }
+});
+
 window.tokendynoAddress = {
   enter(page, models) {
     model = models[PAGES.indexOf(current)] ?? (model || models[0]);
     const at = returning.indexOf(page), last = at === returning.length - 1;
     if (page !== current) {
       if (!WITHOUT_MODEL.includes(page)) facts[page].model = model;
-      if (at < 0) turnTo(page); else if (last) amend(page);
+      if (at < 0) amend(page, true); else if (last) amend(page);
       show(page);
     }
     returning.splice(0, at + 1);
@@ -81,8 +94,31 @@ window.tokendynoAddress = {
     Object.assign(facts[page], worded(names, values));
     if (page === current) amend(page);
   },
-  // A page that is not shown has begun to show a run: its address will name that.
-  note(page, run) { runs[page] = run; },
+  // A page shows a run, which its address names or, while it is not shown, will name: not one that came back with a
+  // draft, since the address names other arms.
+  note(page, run) {
+    const back = run === again[page];
+    delete again[page];
+    if (!back) runs[page] = run;
+    return !back;
+  },
+  /** An arm of Compare, by "a" or "b". @param {string} name @param {Arm.Link} link */
+  arm(name, { written, run, own }) {
+    const late = run !== (document.querySelector('#live [data-run]')?.dataset.run ?? '');
+    const named = late ? runs.compare : own ? run : '';
+    if (facts.compare[name] === written && (runs.compare ?? '') === (named ?? '')) return;
+    facts.compare[name] = written;
+    runs.compare = named;
+    if (current === 'compare') amend('compare');
+  },
+  get touched() { return touched; },
+  draft(page, ids, values) { drafts[page] = Object.fromEntries(ids.map((id, at) => [id, values[at]])); },
+  // A run that the address names by itself comes before that which was shown when the page was left.
+  bringBack(page, ids, [run, ...values]) {
+    const before = kept[page] ?? {}, [shown, ...names] = ids;
+    if (!run) again[page] = before[shown];
+    return [run || before[shown] || '', ...values.map((value, at) => names[at] in before ? before[names[at]] : value)];
+  },
   // What a page shows has a title of its own, '' no longer: it tells browser tabs apart.
   title(page, text) {
     titles[page] = text;
@@ -95,6 +131,7 @@ window.tokendynoAddress = {
     if (page === current) amend(page, push);
   },
 };
+for (const kind of ['pointerdown', 'keydown']) window.addEventListener(kind, () => { touched = true; }, true);
 watch('value', () => { if (props.value) show(first = props.value); });
 window.addEventListener('popstate', () => {
   const view = new URL(location.href).searchParams.get('view')?.toLowerCase(), page = PAGES.includes(view) ? view : first;

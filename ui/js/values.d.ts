@@ -12,6 +12,7 @@ declare namespace Arm {
     share: number;
     verdicts: VerdictLine[];
     gets: string[];
+    link: Link | null;
   }
   interface Chip {
     name: string;
@@ -27,6 +28,11 @@ declare namespace Arm {
     source: string;
     fix: { [key: string]: string };
     fix_text: string;
+  }
+  interface Link {
+    written: string;
+    run: string;
+    own: boolean;
   }
   interface Stale {
     run: string;

@@ -123,6 +123,25 @@ def test_an_address_that_names_a_model_takes_nothing_over_from_another_run(
     assert shown["live"] == "" and shown["model"] == "gpt2" and "prompt" not in shown
 
 
+def test_an_address_shows_the_arms_that_it_names_and_says_what_it_cannot(
+    attach: Callable[..., dict[str, Any]],
+) -> None:
+    shown = attach(view="compare", b="dtype=bfloat16,cache=static")
+    assert [shown[f"axis-{key}"] for key in ("a-dtype", "b-dtype", "b-cache")] == ["auto", "bfloat16", "static"]
+    assert shown["live"] == "" and "message" not in shown and "prompt" not in shown
+    granted = attach(a="lowest-latency")
+    assert granted["preset-a"] == "lowest-latency" and granted["axis-a-cache"] == "static"
+    for wrong, words in {
+        "cach=static": "Unknown axis 'cach'. Did you mean 'cache'?",
+        "cache=statik": "Unknown cache choice 'statik'. Did you mean 'static'?",
+        "lowest-latency,cache=static": "Preset 'lowest-latency' cannot be combined with choices.",
+        "page_size=64": "Arm A: page_size=64 takes many requests. Use `tokendyno batch`, or set page_size=256.",
+    }.items():
+        shown = attach(a=wrong, b="cache=static")
+        assert shown["message"].startswith(words) and shown["axis-b-cache"] == "static" and "axis-a-cache" not in shown
+    assert attach(run="measured", a="cach=static", b="cache=static") == attach(run="measured")
+
+
 def test_a_link_to_a_run_that_is_gone_says_so_on_the_page_that_it_opens(
     attach: Callable[..., dict[str, Any]],
 ) -> None:

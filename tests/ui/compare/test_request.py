@@ -26,6 +26,7 @@ from tokendyno.ui.compare.request import (
     read_draft,
     read_request,
     within,
+    written,
 )
 from tokendyno.ui.components.stale_line import UNREADABLE, stale_value
 
@@ -39,6 +40,21 @@ DEFAULTS = [axis.default for axis in prompt_axes()]
 
 def values(a: list[Any] = DEFAULTS, b: list[Any] = DEFAULTS, **changed: Any) -> list[Any]:
     return [*Fields(**GOOD | changed), *a, *b]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "presets", "named"),
+    [
+        ({"dtype": "bfloat16"}, {"dtype": "float32"}, ("bfloat16", "float32"), ["", ""]),  # as the page opens
+        ({"dtype": "bfloat16"}, {"cache": "static"}, ("bfloat16", "static"), ["dtype=bfloat16", "cache=static"]),
+        ({}, {"loop": "own", "cache": "static"}, ("baseline", "lowest-latency"), ["", "lowest-latency"]),
+        ({}, {}, ("baseline", "baseline"), ["baseline", ""]),
+    ],
+)
+def test_an_address_names_the_arms_as_the_command_line_does(
+    a: dict[str, str], b: dict[str, str], presets: tuple[str, str], named: list[str]
+) -> None:
+    assert written([ArmRequest("A", a), ArmRequest("B", b)], presets, ("bfloat16", "float32")) == named
 
 
 def test_the_values_of_the_controls_make_the_request() -> None:

@@ -21,6 +21,7 @@ const show = () => {
   if (!props.value) return;
   /** @type {Arm.Verdicts} */
   const verdicts = JSON.parse(props.value);
+  if (verdicts.link) window.tokendynoAddress?.arm(verdicts.key, verdicts.link);
   const head = add(box, 'header');
   add(head, 'span', 'td-badge', verdicts.arm);
   add(head, 'strong', '', verdicts.title);

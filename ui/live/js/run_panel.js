@@ -216,12 +216,10 @@ function showLink(run, page) {
   }
   find('.td-file-html').hidden = page === 'batching';  // a report is of one prompt
   const here = new URL(location.href), view = here.searchParams.get('view') || window.tokendynoAddress?.page;
-  if (view && view !== 'compare' && view !== 'batching') {  // another page is shown, whose address it is
-    window.tokendynoAddress?.note(page, run);
-    return;
-  }
+  const names = window.tokendynoAddress?.note(page, run) ?? true;
+  if (!names || (view && view !== 'compare' && view !== 'batching')) return;  // or it is another page's address
   here.searchParams.set('run', run);
-  for (const key of ['worth', 'sweep']) here.searchParams.delete(key);
+  for (const key of ['worth', 'sweep', 'a', 'b']) here.searchParams.delete(key);
   if (here.href !== location.href) history.replaceState(history.state, '', here.href);
 }
 
