@@ -68,7 +68,7 @@ let series = [];
 let closing = false, behind = false, quiet = false;  // closing: the run has ended, and its texts are read as a whole
 
 const panel = makeRunPanel({
-  page: 'compare', run: '#run', code: '#code-', links: settings.links, bar: !settings.replays, empty: [EMPTY, settings.first].filter(Boolean).join(' '),
+  page: 'compare', run: '#run', code: '#code-', links: settings.links, bar: !settings.replays, empty: [EMPTY, /[?&][ab]=/.test(location.search) ? '' : settings.first].filter(Boolean).join(' '),
   question() {
     const cur = series.length ? series.map(cursorOf) : [[0, 0, 0], [0, 0, 0]];
     if (closing) cur.forEach(cursor => { cursor[2] = 0; });
