@@ -46,7 +46,7 @@ def test_for_a_gpu_that_is_not_here_bounds_and_memory_answer(open_page: Open) ->
     user.page.locator("#advise .td-worth-begin").click()
     answered = "document.querySelector('#advise .td-worth-headline').textContent.startsWith('Nothing was measured')"
     user.wait(answered)
-    assert user.page.locator("#advise tbody tr").count() > 10
+    assert user.page.locator("#advise tbody tr").count() > 2
     user.wait("location.search.includes('advice=there-')")
     user.page.reload()
     user.wait(answered)
