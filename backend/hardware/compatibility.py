@@ -23,7 +23,8 @@ def startup_messages() -> list[str]:
             )
     if transformers and not Version("5.20") <= transformers < Version("5.23"):
         messages.append(
-            f"transformers {transformers} is untested with this version of tokendyno; 5.20 to 5.22 are tested."
+            f"transformers {transformers} is untested with this version of tokendyno; 5.20 to 5.22 are tested: "
+            "pip install 'transformers>=5.20,<5.23'"
         )
     return messages
 

@@ -5,6 +5,7 @@ import errno
 import torch
 
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.hardware.compatibility import startup_messages
 from tokendyno.backend.hardware.compilers import INSTALL
 from tokendyno.backend.worker.load.download import DownloadFailed
 from tokendyno.backend.worker.measure.finite import UNDO, NotFinite
@@ -60,6 +61,8 @@ def explain(error: Exception) -> tuple[str, str, bool]:
         return f"The model could not be downloaded ({message}).", advice, False
     if isinstance(error, OSError):
         return f"The model's files cannot be read: {message}", "Check the folder, or choose another model.", False
+    if isinstance(error, ImportError) and (versions := " ".join(startup_messages())):
+        return f"An installed package lacks something: {message}", versions, False
     if isinstance(error, ImportError):
         return f"A package is missing: {message}", "Install it, or switch this optimization off.", False
     if "InvalidCxxCompiler" in text:

@@ -7,6 +7,7 @@ import torch
 from torch._inductor.exc import CppCompileError, InductorError, InvalidCxxCompiler
 
 from tokendyno.backend.errors import InputError
+from tokendyno.backend.worker import errors
 from tokendyno.backend.worker.errors import explain
 from tokendyno.backend.worker.load.download import DownloadFailed
 
@@ -80,3 +81,11 @@ def test_of_a_compile_error_the_compilers_own_words_are_told_and_not_its_command
 def test_without_a_compiler_that_works_it_says_how_to_install_one() -> None:
     sentence, advice, _ = explain(InductorError(InvalidCxxCompiler(), None))
     assert sentence == "torch.compile finds no C++ compiler that works." and "apt-get install g++" in advice
+
+
+def test_what_a_package_of_another_version_lacks_is_told_with_the_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    lacks = ImportError("cannot import name 'get_kernel_mapping_transformers'")
+    assert explain(lacks)[0].startswith("A package is missing")
+    monkeypatch.setattr(errors, "startup_messages", lambda: ["transformers 5.24.0 is untested"])
+    happened, advice, _ = explain(lacks)
+    assert happened.startswith("An installed package lacks") and advice == "transformers 5.24.0 is untested"
