@@ -64,7 +64,8 @@ class Checked:
     @property
     def replaced(self) -> list[str]:
         """Titles of the axes whose choice gives way to another, by a rule."""
-        return list(dict.fromkeys(axis_title(v.axis) for v in self.verdicts if v.level == "fallback"))
+        axes = dict.fromkeys(v.axis for v in self.verdicts if v.level == "fallback")
+        return [axis_title(axis) for axis in axes if self.planned[axis] != self.requested[axis]]
 
     def sentence(self, where: str = "") -> str:
         """Whether the arm would run. `where`: on which machine, "" for this one."""
