@@ -8,7 +8,7 @@ import msgspec
 MAX_LISTED = 25  # valid names; beyond that only the nearest are listed
 MAX_NEAREST = 3
 NEAR = 0.65  # likeness (difflib's ratio) from which a name is suggested: "nonsense" and "bert-base-uncased" have 0.40
-LEAST_BEGINNING = 3  # letters
+LEAST_BEGINNING, LEAST_LETTERS = 3, 5  # of a name that begins like another; that leaves some of another's out
 MAX_SHOWN = 64  # characters of what was given that a sentence repeats
 
 UNDECODABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
@@ -47,12 +47,15 @@ def unknown(what: str, name: str, valid: Iterable[str], where: str = "") -> Inpu
 
 
 def near_names(name: str, valid: Iterable[str]) -> list[str]:
-    """Names that a user may have meant, the likeliest first: with the same beginning, or alike letter by letter."""
+    """Names that a user may have meant, the likeliest first: with the same beginning, with all of the letters in their
+    order, or alike letter by letter."""
     typed = name.casefold()
     ranked = []
     for candidate in valid:
         known = candidate.casefold()
         begins = min(len(typed), len(known)) >= LEAST_BEGINNING and (known.startswith(typed) or typed.startswith(known))
+        letters = iter(known)
+        begins |= len(typed) >= LEAST_LETTERS and all(letter in letters for letter in typed)
         likeness = difflib.SequenceMatcher(None, typed, known).ratio()
         if begins or likeness >= NEAR:
             ranked.append((-likeness - begins, candidate))

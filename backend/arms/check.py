@@ -18,6 +18,7 @@ from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.models.source import ModelSource
+from tokendyno.backend.models.tokens import count_tokens
 from tokendyno.backend.optimizations import Optimization, all_axes, axis_title, defaults, subject_of
 from tokendyno.backend.optimizations.base import divided, joined
 from tokendyno.backend.plan import LoadPlan, Plan
@@ -64,7 +65,8 @@ class Checked:
     @property
     def replaced(self) -> list[str]:
         """Titles of the axes whose choice gives way to another, by a rule."""
-        return list(dict.fromkeys(axis_title(v.axis) for v in self.verdicts if v.level == "fallback"))
+        axes = dict.fromkeys(v.axis for v in self.verdicts if v.level == "fallback")
+        return [axis_title(axis) for axis in axes if self.planned[axis] != self.requested[axis]]
 
     def sentence(self, where: str = "") -> str:
         """Whether the arm would run. `where`: on which machine, "" for this one."""
@@ -220,6 +222,14 @@ def prompt_tokens(workload: Workload) -> int:
     return workload.prompt_tokens or max(1, round(len((workload.system + workload.prompt).encode()) / 3.5))
 
 
+def _exact_tokens(facts: ModelFacts, workload: Workload) -> int:
+    """Tokens of the prompt, counted where it may be too long; 0 where that is not known before the model is loaded."""
+    room = facts.max_positions - (0 if facts.kind == "encoder" else workload.max_new_tokens)
+    if workload.prompt_tokens or (2 * prompt_tokens(workload) < room and not facts.random):
+        return workload.prompt_tokens
+    return count_tokens(facts.source, workload.system * workload.chat + workload.prompt) or 0
+
+
 _ENCODERS = "backend/worker/runners/forward.py: of an encoder, forward passes are measured"
 _NO_TOKENS = "{}: it generates no tokens and has no KV cache, so {} does not apply."
 
@@ -233,9 +243,9 @@ def _not_applicable(axis: Optimization, choice: str, facts: ModelFacts) -> list[
 
 def _of_encoder(facts: ModelFacts, workload: Workload) -> list[Verdict]:
     verdicts = []
-    if workload.prompt_tokens > facts.max_positions:
+    if (prompt := _exact_tokens(facts, workload)) > facts.max_positions:
         reason = (
-            f"{workload.prompt_tokens:,} prompt tokens exceed the {facts.max_positions:,} positions of "
+            f"{prompt:,} prompt tokens exceed the {facts.max_positions:,} positions of "
             f"{facts.label}. Use fewer prompt tokens."
         )
         verdicts.append(Verdict("blocked", "model", reason, {}, _ENCODERS))
@@ -267,20 +277,19 @@ def _of_workload(facts: ModelFacts, workload: Workload) -> list[Verdict]:
     elif facts.template_variables is not None:
         refusal = refused(workload.reasoning_effort, facts.template_variables)
         verdicts += [Verdict("blocked", "model", refusal, {}, _TEMPLATES)] if refusal else []
-    prompt, new, positions = workload.prompt_tokens, workload.max_new_tokens, facts.max_positions
-    if prompt and prompt + new > positions:
-        reason = (
-            f"{prompt:,} prompt tokens and {new:,} new tokens are {prompt + new:,}, but {facts.label} has "
-            f"{positions:,} positions. Use fewer tokens."
-        )
-        verdicts.append(Verdict("blocked", "model", reason))
-    elif new >= positions:
+    prompt, new, positions = _exact_tokens(facts, workload), workload.max_new_tokens, facts.max_positions
+    reason = ""
+    if new >= positions:
         reason = (
             f"{facts.label} has {positions:,} positions: {new:,} new tokens leave no room for a prompt. Use fewer new "
             "tokens."
         )
-        verdicts.append(Verdict("blocked", "model", reason))
-    return verdicts
+    elif prompt + new > positions:
+        reason = (
+            f"{prompt:,} prompt tokens and {new:,} new tokens are {prompt + new:,}, but {facts.label} has "
+            f"{positions:,} positions. Use fewer tokens."
+        )
+    return [*verdicts, *([Verdict("blocked", "model", reason)] if reason else [])]
 
 
 def _too_large(

@@ -18,7 +18,7 @@ class QueuePlace(NamedTuple):
     """Where a run stands.
 
     ahead   runs that come before it, the one at work included
-    wait_s  seconds until its turn as estimated from earlier runs; None: nothing has been measured yet
+    wait_s  seconds until its turn as estimated from earlier runs; None: of a model before it none is known
     """
 
     ahead: int
@@ -67,7 +67,7 @@ class Turns:
 
 
 class Pace:
-    """How long runs took, and how long others will: by their tokens for a model that has run, else like any run."""
+    """How long runs took, and how long others of the same model will, by their tokens: another model's tell nothing."""
 
     def __init__(self) -> None:
         self._runs: deque[tuple[str, int, float]] = deque(maxlen=KNOWN_RUNS)
@@ -76,12 +76,8 @@ class Pace:
         self._runs.append((request.model, work_of(request), seconds))
 
     def expected_s(self, request: Request) -> float | None:
-        if not self._runs:
-            return None
         rates = [seconds / work for model, work, seconds in self._runs if model == request.model]
-        if rates:
-            return statistics.median(rates) * work_of(request)
-        return statistics.median(seconds for _, _, seconds in self._runs)
+        return statistics.median(rates) * work_of(request) if rates else None
 
 
 def place_of(run_id: str, current: Job | None, turns: Turns, pace: Pace, now_s: float) -> QueuePlace | None:

@@ -19,8 +19,8 @@ from tokendyno.backend.predict.workspace import decode_bytes, prefill_bytes
 MIB = 1 << 20
 
 CPU_MARGIN = 0.15
-"""By how much a process on a CPU may differ from its prediction: what the C library's heap keeps of freed blocks, a
-compiler and packages take is not predicted, and runs of one arm differ by up to a fifth (lab/measurements.md)."""
+"""By how much a process on a CPU may differ from its prediction: what the C library's heap keeps of freed blocks and
+packages take is not predicted, and runs of one arm differ by up to a fifth (lab/measurements.md)."""
 
 CPU_RUNTIME_BYTES = 405 * MIB
 """Resident memory without any model, after generating: 366 (float32) to 390 MiB (bfloat16), two models, two cores, the
@@ -30,6 +30,12 @@ adds to it."""
 CUDA_BUILD_BYTES = 368 * MIB
 """What the CUDA build of torch takes more on a CPU: 362 to 374 MiB in the four of eight shapes without eager attention,
 torch 2.11.0+cu130 with its GPU hidden against the CPU build of 2.13 (lab/measurements.md)."""
+
+COMPILER_BYTES = 65 * MIB
+COMPILED_LAYER_BYTES = round(2.7 * MIB)
+"""What torch.compile takes on a CPU: the compiler, and of each graph what it holds for a layer. Four shapes of 4 to 16
+layers, to which this was fitted, took 81 to 123 MiB, SmolLM2's 30 layers 146; with the code in torch's cache a third
+less (lab/measurements.md)."""
 
 CONTEXT_BYTES = 748 * MIB
 """CUDA context, cuBLAS, loaded kernels and torch's stream pool (tokens are read on a stream of their own), on one H200
@@ -214,7 +220,8 @@ def _runtime(shape: Shape, tensors: int) -> int:
     if not setup.cuda:
         kernels = lengths * CPU_KERNEL_BYTES if shape.attention == "eager" else 0
         libraries = CUDA_BUILD_BYTES if setup.cuda_build else 0
-        return CPU_RUNTIME_BYTES + libraries + min(kernels, CPU_KERNELS_BYTES)
+        compiler = COMPILER_BYTES * bool(setup.compiled) + setup.compiled * facts.layers * COMPILED_LAYER_BYTES
+        return CPU_RUNTIME_BYTES + libraries + min(kernels, CPU_KERNELS_BYTES) + compiler
     size = CONTEXT_BYTES + RESERVED_BYTES + round(RESERVED_SHARE * tensors)
     size += RANK_BYTES if setup.tensor_parallel > 1 else 0
     if half and shape.attention == "sdpa" and setup.capability >= (9, 0):

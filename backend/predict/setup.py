@@ -14,6 +14,7 @@ class Setup:
     max_places    slots of a static cache; None: as many as needed
     chunk         tokens of the prompt in one pass; 0: all of them
     graphs        who captures CUDA graphs, "compile" or "manual"; "" for none
+    compiled      graphs that torch.compile makes: of the step, and of the pass over the prompt
     prompt_graph  the pass over the prompt is captured: its temporary tensors stay reserved while tokens are generated
     cuda_build    the installed torch carries the CUDA libraries, which take host memory even where no GPU is used
     tensor_parallel, expert_parallel  GPUs that share the model: `tp_size` and `ep_size` of transformers
@@ -32,6 +33,7 @@ class Setup:
     padded: bool = False
     chunk: int = 0
     graphs: str = ""
+    compiled: int = 0
     prompt_graph: bool = False
     cuda_build: bool = False
     tensor_parallel: int = 1
@@ -64,6 +66,7 @@ def setup_of(plan: Plan, machine: Machine) -> Setup:
         padded=plan.generate.shapes in ("padded", "buckets"),
         chunk=plan.generate.prefill_chunk,
         graphs=graphs,
+        compiled=(1 + plan.generate.prefill_compiled) if plan.generate.compile_mode else 0,
         prompt_graph=plan.generate.prefill_graphs,
         cuda_build=machine.torch_has_cuda,
         tensor_parallel=plan.load.parallel.tensor,

@@ -76,7 +76,10 @@ def _body(data: bytes) -> bytes:
     line, _, packed = data.partition(b"\n")
     number = line.removeprefix(NAME)
     if number == line or len(number) > 9 or not number.isdigit():
-        raise InputError("This file is not a recording of tokendyno. `tokendyno export --run ID -o FILE` writes one.")
+        raise InputError(
+            "This file is not a recording of tokendyno. File, in History's column Save as, writes one, and so does "
+            "`tokendyno export --run ID -o FILE`."
+        )
     if int(number) > VERSION:
         raise InputError("This recording was written by a newer version of tokendyno. Update tokendyno to read it.")
     try:

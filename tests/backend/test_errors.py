@@ -27,6 +27,7 @@ MODELS = [
         ("gpt-os", "gpt-oss-20b"),
         ("pocket-large", "pocket"),
         ("bert", "bert-base-uncased"),
+        ("smollm135", "SmolLM2-135M-Instruct"),
     ],
 )
 def test_what_is_near_is_suggested(typed: str, first: str) -> None:

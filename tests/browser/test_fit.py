@@ -19,6 +19,8 @@ SHOWN = """() => [...document.querySelectorAll('.td-fit-rows tbody tr')]
 BARS = """() => [...document.querySelectorAll('.td-stack')].map(bar => [...bar.querySelectorAll('.td-part')]
   .map(part => part.getBoundingClientRect().width))"""
 
+CURVES = "document.querySelector('.td-fit-curve .js-plotly-plot')"
+
 
 def open_fit(user: Driver) -> Any:
     user.page.get_by_role("tab", name="Fit").click()
@@ -83,6 +85,10 @@ def test_chart_and_table_are_what_is_computed(open_page: Open) -> None:
     user.wait("document.querySelectorAll('.td-fit-windows .scatterlayer .trace').length === 6")
     page.locator(".td-fit-tools .td-all").click()
     assert len(page.evaluate(SHOWN)) == len(expected.rows) > len(main)
+    fill(user, "fit-model", "Qwen3-30B-A3B")
+    user.wait(f"{CURVES}.data.length === 3")
+    ends = page.evaluate(f"[{CURVES}.layout.yaxis.range[1], {CURVES}.data[1].y[0]]")
+    assert ends[0] > ends[1] > 2 * 24, "the model as it is lies within the axis, however far it is from fitting"
 
 
 @pytest.mark.full

@@ -72,7 +72,10 @@ def test_a_sweep_comes_back_by_its_link_with_lines_heat_maps_and_what_no_other_b
     assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
     panel.locator(".td-sweep-values").first.fill("1, two")
     user.page.locator("#sweep .td-worth-begin").click()
-    user.wait("document.querySelector('#sweep-message').textContent.includes('two')")
+    user.wait("document.querySelector('#sweep .td-worth-refused').textContent.includes('two')")
+    user.page.locator("#worth .td-worth-begin").click()
+    user.wait("document.querySelector('#worth .td-worth-refused').textContent.includes('differ')")
+    assert not user.text("#sweep .td-worth-refused").strip(), "what was refused before is over"
     user.page.goto(f"{user.address}/?worth=stored-sweep")  # as a list of runs leads to it
     user.wait("document.querySelector('#sweep .td-worth-headline')?.textContent.startsWith('Least time per token')")
 
@@ -83,11 +86,11 @@ def test_two_choices_are_measured_stopped_and_gone_on_with(open_page: Open) -> N
     said = "document.querySelector('#worth .td-worth-sentence').textContent"
     to_worth(user)
     user.page.click("#worth .td-worth-begin")
-    user.wait("document.querySelector('#worth-message').textContent.includes('differ in one choice')")
+    user.wait("document.querySelector('#worth .td-worth-refused').textContent.includes('differ in one choice')")
     user.page.locator(".td-sweep-values").first.fill("1, 2")
     user.page.click("#sweep .td-worth-begin")
     user.wait("document.querySelector('#sweep .td-worth-sentence').textContent.startsWith('Measuring')", 60)
-    assert not user.text("#worth-message").strip(), "what was refused before is over"
+    assert not user.text("#worth .td-worth-refused").strip(), "what was refused before is over"
     user.page.click("#sweep .td-worth-stop")
     user.wait("document.querySelector('#sweep .td-worth-sentence').textContent.startsWith('Stopped')", 60)
     user.page.get_by_role("tab", name="Compare").click()

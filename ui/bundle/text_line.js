@@ -1,1 +1,1 @@
-"use strict";(()=>{var e=()=>{element.querySelector(".td-line-text").textContent=props.value||""};e();watch("value",e);})();
+"use strict";(()=>{var t=()=>{let e=settings.into&&document.querySelector(settings.into)||element.querySelector(".td-line-text");e.textContent=props.value||""};t();watch("value",t);})();

@@ -38,8 +38,9 @@ def component(
     )
 
 
-def text_line(elem_id: str, text: str = "", role: str = "", classes: str = "") -> gr.HTML:
-    """A line whose value an event may change. A screen reader announces `role` "alert" at once, "status" politely."""
+def text_line(elem_id: str, text: str = "", role: str = "", classes: str = "", into: str = "") -> gr.HTML:
+    """A line whose value an event may change. A screen reader announces `role` "alert" at once, "status" politely.
+    `into`: a selector of the element of another component that shows it."""
     attribute = f' role="{role}"' if role else ""
     template = f'<div class="td-line-text"{attribute}></div>'
-    return component("text_line", template, elem_id, text, classes=["td-line", *classes.split()])
+    return component("text_line", template, elem_id, text, classes=["td-line", *classes.split()], into=into)

@@ -59,19 +59,23 @@ def wire_course(
     outputs = [panel, message, *others]
     said = dict.fromkeys([message, *others], "")
 
-    @functools.wraps(begin)  # Gradio reads which arguments it takes
-    def begun(*values: Any) -> Updates:
-        return said | begin(*values)
+    def safe(handler: Callable[..., Updates]) -> Callable[..., Updates]:
+        shown = shows_errors(message)(handler)
+
+        @functools.wraps(handler)  # Gradio reads which arguments it takes
+        def cleared(*values: Any) -> Updates:
+            return said | shown(*values)
+
+        return cleared
 
     def stop(request: gr.Request, course_id: Any) -> Updates:
         stopped = isinstance(course_id, str) and courses.stop(course_id, visitor_of(request))
-        return said | {message: "" if stopped else REFUSED}
+        return {message: "" if stopped else REFUSED}
 
     def go_on(request: gr.Request, course_id: Any) -> Updates:
         course = courses.again(course_id if isinstance(course_id, str) else "", visitor_of(request))
-        return said | {panel: course.id}
+        return {panel: course.id}
 
-    safe = shows_errors(message)
-    panel.begin(safe(begun), inputs, outputs, **QUIET)
+    panel.begin(safe(begin), inputs, outputs, **QUIET)
     panel.halt(safe(stop), panel, outputs, **QUIET)
     panel.again(safe(go_on), panel, outputs, **QUIET)

@@ -31,7 +31,7 @@ TO_COMPARE = "() => { document.querySelector('#pages [data-tab-id=compare]').cli
 
 
 class Part(NamedTuple):
-    """The panel of ablations, or that of sweeps, and the sentence above it about what was pressed there."""
+    """The panel of ablations, or that of sweeps, and the sentence in it about what was pressed there."""
 
     message: gr.HTML
     panel: gr.HTML
@@ -52,12 +52,12 @@ def worth_page(bench: Bench, courses: Courses, compare: ComparePage, opened: gr.
     gr.on(changes, None, None, messages, js="() => ['', '']", trigger_mode="always_last", **QUIET)
     opened.select(page.named, compare.check_inputs, arms, **QUIET)
     compare.opened.then(page.named, compare.check_inputs, arms, **QUIET)
-    outputs = [ablations.panel, sweeps.panel, ablations.message]
+    outputs = [ablations.panel, sweeps.panel, *messages]
     gr.on(None, shows_errors(ablations.message)(page.opened), None, outputs, **QUIET)  # the page was opened
 
 
 def _message(name: str) -> gr.HTML:
-    return text_line(f"{name}-message", role="alert", classes="td-failure")
+    return text_line(f"{name}-message", into=f"#{name} .td-worth-refused")
 
 
 class _Handlers:
@@ -92,19 +92,20 @@ class _Handlers:
         """The ablation of `?worth=` and the sweep of `?sweep=`, else this visitor's newest of each; that of his newest
         run, where that is a trial."""
         owner, query = visitor_of(request).owner, request.query_params
-        asked = [query[key] for key in ("worth", "sweep") if query.get(key)]
+        asked = {key: query[key] for key in ("worth", "sweep") if query.get(key)}
         if not asked:
             newest = self.bench.runs.newest(owner)
             run = self.bench.runs.get(newest) if newest else None
             if run is not None and run.request.trial:
                 with suppress(InputError):  # nobody asked for it
                     self.courses.get(run.request.trial)  # known from now on
-        found = [self.courses.get(course_id) for course_id in asked]
-        ids = {type(course): course.id for course in found if course is not None}  # `worth` may be any of them
+        found = {key: self.courses.get(course_id) for key, course_id in asked.items()}
+        ids = {type(course): course.id for course in found.values() if course is not None}  # `worth` may be any of them
         return {
             self.ablations.panel: ids.get(Ablation) or self.courses.newest(owner, Ablation),
             self.sweeps.panel: ids.get(Sweep) or self.courses.newest(owner, Sweep),
-            self.ablations.message: MISSING if None in found else "",
+            self.ablations.message: MISSING if found.get("worth", ...) is None else "",
+            self.sweeps.message: MISSING if found.get("sweep", ...) is None else "",
         }
 
 

@@ -8,6 +8,7 @@ _TEMPLATE = """
   <button type="button" class="td-worth-stop" hidden>Stop</button>
   <button type="button" class="td-worth-again" hidden>Go on</button>
   <span class="td-worth-link" hidden><a class="td-worth-address"></a></span></header>
+  <p class="td-worth-refused td-failure" role="alert"></p>
   <p class="td-worth-headline"></p>
   <p class="td-worth-sentence" role="status"></p>
   <progress class="td-worth-progress" max="1" value="0" aria-label="{progress}" hidden></progress>

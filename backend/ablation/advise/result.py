@@ -44,7 +44,8 @@ UNCONFIRMED = "Advice ended before the best arm could be measured again in fresh
 
 
 class MeasuredArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An arm that was measured: means over its trials, with 95% intervals where there are three.
+    """An arm that was measured: means over its trials, or what its last measurement in fresh workers shows, with 95%
+    intervals where there are three.
 
     tokens_per_s  of many requests, useful tokens a second
     bound_s       its roofline bound
@@ -226,6 +227,7 @@ class _Answer:
         self._question, self._texts, self._paths = question, texts, paths
         self._last = steps.journal.confirmed
         self._run = runs.get(self._last.run) if self._last is not None else None
+        self._columns = {self.space.base.name: "A", self._last.arm: "B"} if self._last and self._run else {}
         arms = {name: self._measured(self.space.arms[name]) for name in self.now.measured}
         costs = [Cost(name, arms[name].latency_mean_s, arms[name].peak_memory_bytes) for name in self.now.able]
         chart = pareto(costs, "")
@@ -247,7 +249,7 @@ class _Answer:
         fresh = self._question.wish == "quick-start"  # else a worker may have started ahead
         starts = [trial.start_s for trial in trials if fresh and trial.start_s is not None]
         low, high = (times.interval if times and len(trials) >= SHOWN_FROM else None) or (None, None)
-        return MeasuredArm(
+        measured = MeasuredArm(
             choices=dict(arm.choices),
             title=arm.title,
             trials=len(trials),
@@ -261,6 +263,18 @@ class _Answer:
             bound_s=arm.bound_s,
             quality=self.steps.cost_of(arm.name),
             barred=self.now.disqualified.get(arm.name, ""),
+        )
+        if self._run is None or (column := self._columns.get(arm.name)) is None:
+            return measured
+        again = self._run.snapshot().summaries[column]
+        low, high = (again.latency_interval_s if again.runs >= SHOWN_FROM else None) or (None, None)
+        return msgspec.structs.replace(
+            measured,
+            latency_mean_s=again.latency_mean_s,
+            latency_low_s=low,
+            latency_high_s=high,
+            ttft_s=again.ttft_s,
+            peak_memory_bytes=again.peak_memory_bytes or measured.peak_memory_bytes,
         )
 
     # --- winners ----------------------------------------------------------------------------------
@@ -293,24 +307,15 @@ class _Answer:
     def _winner(self, label: Label, name: str) -> Winner:
         measured, checked, facts = self.arms[name], self._checked(name), self.steps.builder.facts
         base = self.space.base.name
-        column = {base: "A", self._last.arm: "B"}.get(name) if self._last is not None else None
+        column = self._columns.get(name)
         run = self._run if column is not None else None
         ratio: Estimate | None = None
         certificate: list[str] = []
         if run is not None and self._last is not None and column is not None:
             snapshot = run.snapshot()
-            comparison, summary = snapshot.comparison, snapshot.summaries[column]
+            comparison = snapshot.comparison
             if comparison is not None and name != base:
                 ratio = Estimate(comparison.ratio, comparison.low, comparison.high)
-            low, high = (summary.latency_interval_s if summary.runs >= SHOWN_FROM else None) or (None, None)
-            measured = msgspec.structs.replace(
-                measured,
-                latency_mean_s=summary.latency_mean_s,
-                latency_low_s=low,
-                latency_high_s=high,
-                ttft_s=summary.ttft_s,
-                peak_memory_bytes=summary.peak_memory_bytes or measured.peak_memory_bytes,
-            )
             certificate.append(_proof(snapshot.ledgers[column], {*measured.choices, TOKENS}))
             other = "the model as it comes" if name != base else self.space.arms[self._last.arm].title
             again = f"Measured again in fresh workers beside {other}"

@@ -107,6 +107,7 @@ def mark_step() -> None:
 
 def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = ()) -> Trace:
     """Run `generate` (returns its passes) under torch's profiler. `stacks`: shapes of stacks of matrices."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else it announces each profile on standard error
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     with profile(activities=activities, record_shapes=True) as profiler:
         steps = generate()

@@ -146,6 +146,9 @@ def test_a_remedy_is_never_one_that_is_refused() -> None:
             {"prompt_tokens": 1000, "max_new_tokens": 25},
             "are 1,025, but GPT-2, 124M (random weights) has",
         ),
+        ("random:gpt2", {"prompt": "x" * 1000, "max_new_tokens": 25}, "25 new tokens are 1,025"),
+        ("pocket", {"prompt": "Once upon a time. " * 1000}, "6,000 prompt tokens and 256 new tokens are 6,256"),
+        ("forward:pocket", {"prompt": "Once upon a time. " * 1000}, "6,000 prompt tokens exceed the 4,096 positions"),
         ("random:gpt2", {"prompt": "x", "max_new_tokens": 1024}, "1,024 new tokens leave no room for a prompt"),
     ],
 )
@@ -159,6 +162,8 @@ def test_what_no_choice_can_settle_is_blocked(model: str, work: dict[str, Any], 
     [
         ("random:gpt2", {"prompt": "x", "max_new_tokens": 1023}),
         ("random:gpt2", {"prompt_tokens": 1000, "max_new_tokens": 24}),
+        ("random:gpt2", {"prompt": "x" * 1000, "max_new_tokens": 24}),
+        ("pocket", {"prompt": "Once upon a time. " * 600, "max_new_tokens": 496}),
     ],
 )
 def test_the_last_position_may_be_used(model: str, work: dict[str, Any]) -> None:

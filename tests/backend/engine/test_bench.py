@@ -147,8 +147,11 @@ WHOLE = {"dtype": "float32"}
 
 
 def test_a_prompt_that_does_not_fit_is_bad_input_and_keeps_the_worker(bench: Bench) -> None:
+    with pytest.raises(InputError, match="4,092 prompt tokens and"):
+        bench.submit(request(WHOLE, prompt="word " * 4090))
     finish(bench, WHOLE)
-    run = bench.wait(bench.submit(request(WHOLE, prompt="word " * 4090)), 60)
+    dense = "\U0001f98a" * 1500  # so few bytes are not counted before a worker does
+    run = bench.wait(bench.submit(request(WHOLE, prompt=dense)), 60)
     assert run.status == "failed" and run.bad_input and "positions" in run.message
     worker = bench.pool.slots["A"]  # what earlier runs left there decides whether it measures the next one
     assert worker.executor.alive and worker.residue.running is None

@@ -132,6 +132,7 @@ def test_the_wait_is_unknown_until_something_was_measured_and_then_goes_by_token
     for seconds in (1.0, 2.0, 9.0):
         pace.note(short, seconds)
     assert pace.expected_s(short) == 2.0 and pace.expected_s(long) == 32.0
+    assert pace.expected_s(request({}, model="random:gpt2")) is None, "another model's runs do not tell"
 
 
 def test_the_expected_wait_is_that_of_all_runs_before(silent: Bench) -> None:

@@ -217,11 +217,11 @@ def test_threads_share_the_steps_of_continuous_batching() -> None:
         assert not texts_of._manager.batch_processor.has_pending_requests()  # who left holds no pages
 
 
-def test_its_ledger_is_proved_when_asked(own_loop: td.Model) -> None:
+def test_its_ledger_is_proved_when_asked(own_loop: td.Model, capfd: pytest.CaptureFixture[str]) -> None:
     assert {row.status for row in own_loop.ledger} == {"unchecked"}
     rows = {row.axis: row for row in own_loop.prove(PROMPT, max_new_tokens=16, progress=False)}
     assert rows["loop"].status == rows["cache"].status == rows["tokens"].status == "verified"
-    assert own_loop.ledger == list(rows.values())
+    assert own_loop.ledger == list(rows.values()) and "profiler_start" not in capfd.readouterr().err
     memory = own_loop.memory
     assert memory.weight_bytes == memory.predicted_bytes["weights"]
     assert own_loop.bound.note

@@ -139,6 +139,7 @@ CPU_MEASURED: list[tuple[str | dict[str, Any], str, int, int, tuple[float, ...]]
     (decoder("gemma3_text", 6, 512, 4, 1, 128_000, sliding_window=256), "dtype=float32,cache=static", 700, 32, (789,)),
     (GPT2, "dtype=float32,attention=eager", 500, 32, (812, 846)),
     (decoder("llama", 16, 512, 8, 8, 32_000), COMPILED, 300, 16, (918, 876)),
+    ("random:SmolLM2-135M-Instruct", "dtype=bfloat16,cache=static,compile=default", 16, 64, (825,)),
     (decoder("llama", 8, 448, 8, 8, 32_000), f"{COMPILED},loop=own,prefill=compiled", 300, 16, (723,)),
 ]
 

@@ -87,7 +87,7 @@ def test_512_tokens_of_two_arms_are_far_below_the_limit() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "not a recording"),
+        (b"", "column Save as"),
         (b"SQLite format 3\0" + WHOLE, "not a recording"),
         (NAME + b"2\n", "newer version"),
         (NAME + b"9" * 5000 + b"\n", "not a recording"),

@@ -63,11 +63,11 @@ def test_what_was_refused_is_over_once_something_else_on_the_page_is_begun(tmp_p
         wire_course(panel, refused, courses, begin, [], [other])
     begins = next(fn for fn in page.fns.values() if any(kind == "begin" for _, kind in fn.targets))
     assert begins.fn() == {panel: "course-id", refused: "", other: ""}
-    assert begins.fn() == {refused: "The arms differ in nothing."}
+    assert begins.fn() == {refused: "The arms differ in nothing.", other: ""}, "what was refused elsewhere is over too"
     bench.close()
 
 
-def test_an_address_of_nothing_that_is_kept_says_so_above_the_panels(tmp_path: Path) -> None:
+def test_an_address_of_nothing_that_is_kept_says_so_in_its_panel(tmp_path: Path) -> None:
     stored_sweep(tmp_path)
     bench = open_bench(tmp_path / "history.sqlite")
     with gr.Blocks(analytics_enabled=False):
@@ -77,10 +77,11 @@ def test_an_address_of_nothing_that_is_kept_says_so_above_the_panels(tmp_path: P
     def opened(query: str) -> list[Any]:
         scope = {"type": "http", "query_string": query.encode(), "headers": [], KEY: LOCAL_USER}
         updates = page.opened(gr.Request(request=Request(scope)))
-        return [updates[part] for part in (ablations.panel, sweeps.panel, ablations.message)]
+        return [updates[part] for part in (ablations.panel, sweeps.panel, ablations.message, sweeps.message)]
 
-    assert opened("worth=unknown-one") == ["", "", MISSING]
-    assert opened("worth=stored-sweep") == ["", "stored-sweep", ""]
+    assert opened("worth=unknown-one") == ["", "", MISSING, ""]
+    assert opened("sweep=unknown-one") == ["", "", "", MISSING]
+    assert opened("worth=stored-sweep") == ["", "stored-sweep", "", ""]
     bench.close()
 
 

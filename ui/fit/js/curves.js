@@ -57,7 +57,8 @@ export function drawCurve(view) {
   const plot = plotIn(box, 'Memory over the context'), [first] = curves, last = first.contexts.at(-1);
   const right = Math.min(last, 2.5 * Math.max(view.context, first.most));  // what cannot fit would flatten the rest
   const highest = Math.max(...curves.flatMap((curve) => curve.bytes.filter((bytes, at) => curve.contexts[at] <= right)));
-  const top = 1.15 * Math.max(room_bytes, first.bytes[0], Math.min(2 * room_bytes, highest)) / gib;
+  const begins = curves.map((curve) => curve.bytes[0]);  // of the model as it is too, however far it is from fitting
+  const top = 1.15 * Math.max(room_bytes, ...begins, Math.min(2 * room_bytes, highest)) / gib;
   drawPlot(plot, () => [
     ...curves.map((curve, at) => ({
       x: curve.contexts, y: curve.bytes.map((bytes) => bytes / gib), mode: 'lines', name: withoutMarkup(curve.title),

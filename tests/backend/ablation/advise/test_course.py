@@ -75,6 +75,7 @@ def test_what_was_measured_again_decides_on_the_page_and_in_the_report(tmp_path:
     )
     assert held(page.read_text())["headline"] == document.headline
     assert document.winners[0].run == "abcd1234", "its figures are of that run"
+    assert document.winners[0].arm in document.measured, "one figure for one thing, in the table too"
 
 
 @pytest.mark.usefixtures("few_arms")

@@ -81,7 +81,7 @@ def test_double_quantization_is_single_on_a_cpu_that_lays_weights_out_anew(avx51
 def test_packing_of_a_gguf_file_is_refused_and_its_unpacking_is_amber() -> None:
     given = replace(facts("random:gpt2"), random=False, source=ModelSource("gguf", path="/models/a.gguf"))
     (verdict,) = of(judge(given))
-    assert (verdict.level, verdict.becomes) == ("fallback", "none")
+    assert (verdict.level, verdict.becomes, judge(given).replaced) == ("fallback", "none", [])
     assert "dequantized" in verdict.reason
     for choice in DENSE_ONLY:
         assert {"quantization": "none"} in [v.fix for v in of(judge(given, H200, quantization=choice), "blocked")]
