@@ -109,7 +109,7 @@ class DecoderLayerInPair(_Layer):
 
 
 class DecoderLayerWithAnglesFirst(_Layer):
-    """The same for Gemma 2 and 3, LFM2, Mixtral, Qwen3-Next and 3.5, whose layers take the angles second."""
+    """The same for Gemma 2 and 3, LFM2, MiniMax-M2, Mixtral, Qwen3-Next and 3.5, which take the angles second."""
 
     forward = _taking("position_embeddings attention_mask position_ids past_key_values")
 
@@ -149,7 +149,7 @@ class RotaryEmbedding(_Layer):
 
 
 class TypedRotaryEmbedding(_Layer):
-    """Replaces that of Gemma 3, whose kinds of layer have their own frequencies."""
+    """Replaces that of Gemma 3 and Mellum, whose kinds of layer have their own frequencies."""
 
     def forward(self, x, position_ids, layer_type):
         return _angles(self, x, position_ids, x.dtype, 2, layer_type)
