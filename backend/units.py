@@ -47,10 +47,15 @@ Words = Callable[[float], tuple[str, str]]
 """A number as (value, unit)."""
 
 
-def ends_of(value: float, low: float, high: float, both: Sequence[float] = ()) -> tuple[list[float], str]:
-    """What to show beside a mean, and the word between: the ends of its interval; of a mean of two these, `both`, where
-    the interval is wider than the mean and so tells nobody anything."""
-    return (sorted(both), "and") if len(both) == 2 and high - low > value else ([low, high], "to")
+def tells_nothing(count: int, mean: float, low: float, high: float) -> bool:
+    """Whether an interval is that of a mean of two numbers, and wider than the mean itself."""
+    return count == 2 and high - low > mean
+
+
+def ends_of(mean: float, low: float, high: float, both: Sequence[float] = ()) -> tuple[list[float], str]:
+    """What to show beside a mean, and the word between: the ends of its interval, or the two numbers of which it is the
+    mean, `both`, where the interval tells nothing."""
+    return (sorted(both), "and") if tells_nothing(len(both), mean, low, high) else ([low, high], "to")
 
 
 def interval_text(words: Words, value: float, low: float | None, high: float | None, both: Sequence[float] = ()) -> str:

@@ -66,7 +66,7 @@ def _speed(comparison: Comparison | None) -> str:
     if comparison.outcome == "no_difference":
         return f"no difference ({interval}\u00d7)"
     if not comparison.decided:
-        return f"not decided ({interval}\u00d7)" if comparison.telling else "not decided: too few pairs, or too unlike"
+        return f"not decided ({interval}\u00d7)" if comparison.telling else "not decided: the pairs differ too much"
     return f"{three(comparison.ratio)}\u00d7 as fast ({interval})"
 
 

@@ -87,7 +87,7 @@ def ablation_blocks(document: AblationDocument) -> list[Block]:
     if any(step.comparison and step.comparison.pairs == 1 for step in document.steps):
         blocks.append(["One round gives no interval, so nothing is known of the scatter. Use --rounds 3."])
     elif any(step.comparison and step.comparison.pairs == 2 and not step.comparison.telling for step in document.steps):
-        blocks.append(["Two rounds may give an interval that is wider than its figure, and left out. Use --rounds 3."])
+        blocks.append(["After two rounds an interval can be wider than its figure: it is left out. Use --rounds 3."])
     if any(step.quality for step in document.steps):
         limits = f"{RANDOM_WEIGHTS}." if is_random(document.model) else f"Quality costs: {TOLERANCES}."
         blocks.append([limits])

@@ -19,8 +19,8 @@ from tokendyno.backend.predict.workspace import decode_bytes, prefill_bytes
 MIB = 1 << 20
 
 CPU_MARGIN = 0.15
-"""By how much a process on a CPU may differ from its prediction: what the C library's heap keeps of freed blocks and
-packages take is not predicted, and runs of one arm differ by up to a fifth (lab/measurements.md)."""
+"""By how much a process on a CPU may differ from its prediction: what the C library's heap keeps of freed blocks, and
+what packages take, is not predicted, and runs of one arm differ by up to a fifth (lab/measurements.md)."""
 
 CPU_RUNTIME_BYTES = 405 * MIB
 """Resident memory without any model, after generating: 366 (float32) to 390 MiB (bfloat16), two models, two cores, the

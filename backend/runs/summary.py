@@ -23,7 +23,7 @@ from tokendyno.backend.runs.statistics import (
     stdev,
     variation,
 )
-from tokendyno.backend.units import ends_of
+from tokendyno.backend.units import tells_nothing
 
 NOISY_CV = 0.05
 """Coefficient of variation above which a figure is called noisy: the threshold of the torch.compile guide."""
@@ -135,8 +135,8 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     @property
     def telling(self) -> bool:
         """Whether the interval is worth showing: that of two pairs may decide nothing and be wider than the ratio."""
-        both = (self.ratio,) * self.pairs
-        return self.bounded and (self.decided or ends_of(self.ratio, self.low or 0, self.high or 0, both)[1] == "to")
+        nothing = tells_nothing(self.pairs, self.ratio, self.low or 0, self.high or 0)
+        return self.bounded and (self.decided or not nothing)
 
     @property
     def decided(self) -> bool:
