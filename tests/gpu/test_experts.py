@@ -48,13 +48,13 @@ class Mixture:
         torch.manual_seed(experts)
         self.top, self.joined = top, kind in ("joined", "gelu", "squared")
         self.gate: tuple[float, ...] = (
-            (float("inf"), 1.0, 0.0, 1.0, 0.0) if self.joined else (7.0, 1.702, 1.0, 1.0, 0.0)
+            (float("inf"), 1.0, 0.0, 0.0, 1.0) if self.joined else (7.0, 1.702, 1.0, 0.0, 1.0)
         )
         self.squared = kind == "squared"
         if self.squared:
             self.gate = (*self.gate, 1.0)
         if kind == "gelu":
-            self.gate = (float("inf"), math.sqrt(8 / math.pi), 0.0, 1.0, 0.044715)
+            self.gate = (float("inf"), math.sqrt(8 / math.pi), 0.0, 0.044715, 1.0)
         self.dtype = torch.bfloat16 if self.joined or kind == "mxfp4" else getattr(torch, kind)
         self.parts, self.exact = [], []
         for lines, columns in ((inner if self.squared else 2 * inner, hidden), (hidden, inner)):
@@ -77,7 +77,7 @@ class Mixture:
         import torch
 
         found = torch.zeros_like(x)
-        limit, alpha, one, _, cubic = self.gate[:5]
+        limit, alpha, one, cubic = self.gate[:4]
         (up, up_bias), (down, down_bias) = self.exact
         for row in range(len(x)):
             for expert, share in zip(chosen[row].tolist(), shares[row], strict=True):
@@ -239,11 +239,12 @@ def test_a_router_and_its_experts_are_those_of_transformers(
         for one in (*mixture.parameters(), *mixture.buffers()):
             one.normal_(0, 0.2)
         normed = hidden * torch.rsqrt(hidden.square().mean(-1, keepdim=True) + 1e-5) * norm
-        _, shares, chosen = router(normed[None])
+        held = [getattr(mixture, name) for name in ("e_score_correction_bias", "expert_bias") if hasattr(mixture, name)]
+        _, shares, chosen = router(normed, *held)
         wanted = mixture.experts(normed, chosen, shares)
         routing, parts = kernels.description.routing_of(router), kernels.experts.of(mixture.experts)
         gate = kernels.experts.gate_of(mixture.experts, getattr(router, "routed_scaling_factor", 1.0))
-        beside = getattr(router, "e_score_correction_bias", None)
+        beside = held[0] if held else getattr(router, "e_score_correction_bias", None)
         found = torch.full_like(hidden, float("nan"))
         for x, out in zip(hidden, found, strict=True):
             logits, *vector = kernels.experts.router(x, norm, 1e-5, router.weight, None, 1)
@@ -395,7 +396,9 @@ def test_no_row_of_the_fastest_bundle_is_amber(architecture: str, texts: int, tm
     sizes |= {"num_key_value_heads": 16} if latent else {"head_dim": 64}
     sizes["num_local_experts" if architecture in ("mixtral", "minimax_m2") else "num_experts"] = 32
     sizes |= {"num_attention_heads": 16, "intermediate_size": 512, "max_position_embeddings": 2048}
-    config = MIXTURES[architecture] | sizes | {"model_type": architecture, "dtype": "bfloat16", "sliding_window": None}
+    config = MIXTURES[architecture] | sizes | {"model_type": architecture, "dtype": "bfloat16"}
+    if "sliding_attention" not in config.get("layer_types", ()):
+        config["sliding_window"] = None
     (tmp_path / "config.json").write_text(json.dumps(config))
     line = f"run --model random:{tmp_path} --arm lowest-latency --batch-size {texts} --max-new-tokens 64"
     found = {row["axis"]: row for row in bench(f"{architecture}-{texts}", line)["arms"][0]["evidence"]}

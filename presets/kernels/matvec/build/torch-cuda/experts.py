@@ -47,13 +47,9 @@ class Gate(NamedTuple):
     limit: float = float("inf")
     alpha: float = 1.0
     more: float = 0.0
-    factor: float = 1.0
     cubic: float = 0.0
+    factor: float = 1.0
     squared: float = 0.0
-
-    def curve(self) -> tuple[float, float, float, float]:
-        """What `gated` takes."""
-        return self.limit, self.alpha, self.more, self.cubic
 
 
 class Cut(NamedTuple):
@@ -502,7 +498,7 @@ def gate_of(module: nn.Module, factor: float = 1.0) -> Gate:
     if joined(module):
         gelu = {"alpha": 2 * math.sqrt(2 / math.pi), "cubic": 0.044715} if type(module.act_fn) is GELUTanh else {}
         return Gate(factor=factor, **gelu)
-    return Gate(float(module.limit), float(module.alpha), 1.0, factor)
+    return Gate(float(module.limit), float(module.alpha), 1.0, factor=factor)
 
 
 def fits(weight: torch.Tensor) -> bool:
@@ -577,7 +573,7 @@ def up(
     tokendyno_experts_up[(programs, routing.top)](
         *_given((codes, unit), logits, beside, part),
         found,
-        gate.curve(),
+        gate[:4],
         UNIT_OUT=unit_out,
         **_constants(part, routing, unit, how, apart, gate.squared > 0),
     )

@@ -4,7 +4,8 @@ import torch
 from torch import nn
 
 from . import nibbles, products, rows, settings, tiles
-from .products import MOST_COLUMNS
+
+MOST_COLUMNS = 1 << 16
 
 
 def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | None:

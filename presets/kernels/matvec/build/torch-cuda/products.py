@@ -16,8 +16,6 @@ from . import cores, settings, slabs
 from .parts import Fused, activated, can_be_early, per_row, wide
 from .settings import Settings
 
-MOST_COLUMNS = 1 << 16
-
 
 def reads(w: torch.Tensor) -> bool:
     """Whether there is a kernel for these quantized rows here: int8, and e4m3 where the GPU converts it."""

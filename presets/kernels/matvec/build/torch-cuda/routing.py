@@ -23,11 +23,13 @@ def _falling(bits):
 @triton.jit
 def _order(logits, beside, place, E: tl.constexpr, ROUTING: tl.constexpr):
     """By what the experts at `place` are compared: integers in the order of floats, of which a warp finds the largest
-    in one instruction; the least past E."""
-    compared = tl.load(logits + place, mask=place < E, other=0.0, cache_modifier=".cg")
+    in one instruction; the least past E. And their logits, or sigmoids of them."""
+    score = tl.load(logits + place, mask=place < E, other=0.0, cache_modifier=".cg")
+    compared = score
     if ROUTING.mode >= SIGMOID:
-        compared = 1 / (1 + tl.exp(-compared)) + tl.load(beside + place, mask=place < E, other=0.0)
-    return tl.where(place < E, _falling(compared.to(tl.int32, bitcast=True)), LEAST)
+        score = 1 / (1 + tl.exp(-score))
+        compared = score + tl.load(beside + place, mask=place < E, other=0.0)
+    return tl.where(place < E, _falling(compared.to(tl.int32, bitcast=True)), LEAST), score
 
 
 @triton.jit
@@ -37,7 +39,7 @@ def _groups(logits, beside, E: tl.constexpr, ROUTING: tl.constexpr):
     KEPT: tl.constexpr = ROUTING.kept
     SIZE: tl.constexpr = E // GROUPS
     inner, group = tl.arange(0, SIZE)[None, :], tl.arange(0, GROUPS)
-    each = tl.reshape(_order(logits, beside, tl.arange(0, E), E, ROUTING), (GROUPS, SIZE))
+    each = tl.reshape(_order(logits, beside, tl.arange(0, E), E, ROUTING)[0], (GROUPS, SIZE))
     best = tl.max(each, 1)
     at = tl.min(tl.where(each == best[:, None], inner, SIZE), 1)
     second = tl.max(tl.where(inner == at[:, None], LEAST, each), 1)
@@ -62,10 +64,11 @@ def _best(logits, beside, factor, slot, E: tl.constexpr, ROUTING: tl.constexpr):
     row = tl.zeros((W, COLUMNS), tl.int32) + tl.arange(0, COLUMNS)[None, :]
     if ROUTING.groups > 1:
         kept = _groups(logits, beside, E, ROUTING)
-    left = ()
+    left, scores = (), ()
     for chunk in tl.static_range(CHUNKS):
         place = row + chunk * COLUMNS
-        order = _order(logits, beside, place, E, ROUTING)
+        order, score = _order(logits, beside, place, E, ROUTING)
+        scores += (score.to(tl.int32, bitcast=True),)
         if ROUTING.groups > 1:
             order = tl.where((kept >> place // (E // ROUTING.groups)) & 1 == 1, order, LEAST)
         left += (order,)
@@ -86,8 +89,11 @@ def _best(logits, beside, factor, slot, E: tl.constexpr, ROUTING: tl.constexpr):
         for chunk in tl.static_range(CHUNKS):
             further += (tl.where(row + chunk * COLUMNS == at[:, None], LEAST, left[chunk]),)
         left = further
-        if ROUTING.mode >= SIGMOID:
-            share = 1 / (1 + tl.exp(-tl.load(logits + at, cache_modifier=".cg")))
+        if ROUTING.mode >= SIGMOID:  # not loaded again: that would take longer than all else in a turn
+            bits = tl.zeros((W, COLUMNS), tl.int32)
+            for chunk in tl.static_range(CHUNKS):
+                bits += tl.where(row + chunk * COLUMNS == at[:, None], scores[chunk], 0)
+            share = tl.sum(bits, 1).to(tl.float32, bitcast=True)
         else:
             score = _falling(best).to(tl.float32, bitcast=True)
             if turn == 0:
@@ -99,9 +105,8 @@ def _best(logits, beside, factor, slot, E: tl.constexpr, ROUTING: tl.constexpr):
     if ROUTING.mode == OVER:
         total = tl.zeros((W,), tl.float32)
         for chunk in tl.static_range(CHUNKS):
-            place = row + chunk * COLUMNS
-            plain = tl.load(logits + place, mask=place < E, other=float("-inf"), cache_modifier=".cg")
-            total += tl.sum(tl.exp(plain - top[:, None]), 1)
+            weights = tl.exp(scores[chunk].to(tl.float32, bitcast=True) - top[:, None])
+            total += tl.sum(tl.where(row + chunk * COLUMNS < E, weights, 0.0), 1)
     if ROUTING.mode == SIGMOID_NORMED:
         total += 1e-20
     if ROUTING.mode != SIGMOID:

@@ -241,6 +241,8 @@ def for_experts(per: int, rows: int, columns: int, down: bool, top: int = 4) -> 
     chunks = triton.cdiv(columns, per * 128)
     if down and per == 2 and 3 <= chunks <= 6 and of_slots <= 16:
         return {"R": 4, "num_warps": 16, "STAGES": 1, "CTAS": ONCE}
+    if down and per == 2 and 7 <= chunks <= 8 and of_slots <= 8:  # LFM2-8B-A1B, Nemotron 3 Nano
+        return {"R": 2, "num_warps": 8, "STAGES": 1, "CTAS": 264}
     if down:
         fit = next(number for number in (4, 2, 1) if number * chunks <= 12 or number == 1)
         return {"R": fit, "num_warps": of_slots, "STAGES": 1, "CTAS": ONCE}

@@ -142,13 +142,11 @@ def tokendyno_slab_product(
     if FUSED.NORM and not FUSED.CENTRED:
         shrink = gl.rsqrt(gl.sum(squares, 0) / K + eps)
         result *= shrink
-        if FUSED.GATED:
-            other *= shrink
+        other *= shrink
     if FUSED.BIAS:
         constant, other_constant = per_row(bias, rows, inside, N, FUSED)
         result += constant
-        if FUSED.GATED:
-            other += other_constant
+        other += other_constant
     result = activated(result, other, FUSED)
     if FUSED.RESIDUAL:
         result = result * FUSED.GAIN + added
