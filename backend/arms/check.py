@@ -299,7 +299,8 @@ def _too_large(
     where = "GPU memory" if machine.device == "cuda" else "memory"
     each = " on the GPUs together" if memory.fullest else " in each rank" if needed > memory.total else ""
     other = "other GPUs: Fit (tokendyno fit) says which" if machine.assumed else "close other programs"
-    advice = f"Use a smaller model, fewer tokens or a smaller batch, or {other}."
+    stays = f"{facts.experts_stay} " if facts.experts_stay else ""
+    advice = f"{stays}Use a smaller model, fewer tokens or a smaller batch, or {other}."
     if fix:
         advice = f"With {', '.join(f'{axis}={choice}' for axis, choice in fix.items())} it needs {fixed / gib:.1f} GiB."
     return Verdict(

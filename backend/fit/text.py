@@ -82,11 +82,12 @@ def heading(fit: Fit) -> str:
 def answer(fit: Fit) -> str:
     """The smallest arrangement that fits, in words, or what to do if none does."""
     first, label = fit.smallest.found, fit.facts.label
+    stays = f" {fit.facts.experts_stay}" if fit.facts.experts_stay else ""
     if first is None:
-        return f"{label} fits on {_where(fit, fit.gpus)} in none of {_arrangements(fit)}.{_what_would(fit)}"
+        return f"{label} fits on {_where(fit, fit.gpus)} in none of {_arrangements(fit)}.{stays}{_what_would(fit)}"
     text = f"{label} {'would fit' if fit.smallest.not_here else 'fits'}"
     if first.gpus > fit.gpus:
-        text = f"{label} fits on {_where(fit, fit.gpus)} in none of the arrangements tried. It fits"
+        text = f"{label} fits on {_where(fit, fit.gpus)} in none of the arrangements tried.{stays} It fits"
     how = f"with {titles_text(first.changes)}" if first.changes else f"as it is ({first.numbers})"
     shared = f" ({first.choices['parallel']})" if "parallel" in first.choices else ""
     needed, room = (bytes_text(size) for size in (first.needed_bytes, first.room_bytes))

@@ -156,6 +156,15 @@ class ModelFacts(TextModel):
         return self.sinks or self.architecture in NO_SDPA
 
     @property
+    def experts_stay(self) -> str:
+        """A sentence where the weights are mostly experts, which transformers keeps in one parameter for all of a
+        layer, so that no quantization of linear layers packs them; else ""."""
+        share = sum(matrix.elements for matrix in self.matrices if matrix.kind == "expert") / max(1, self.parameters)
+        if share < 0.5 or self.quantization is not None:
+            return ""
+        return f"Experts are {share:.0%} of its weights, and no quantization here packs them."
+
+    @property
     def cache_layers(self) -> tuple[CacheLayers, ...]:
         """The layers of the KV cache; none in an encoder."""
         if self.kind == "encoder" or self.counted_cache:

@@ -114,6 +114,9 @@ def test_the_answer_in_words() -> None:
     assert " fits on one A10 in none of the arrangements tried. It fits on 8 x A10 (tensor-8) as it is " in said(
         "Llama-3-70B", "A10"
     )
+    mixture = said("Qwen3-30B-A3B", "RTX-4090")
+    assert "tried. Experts are 95% of its weights, and no quantization here packs them. It fits on 4 x" in mixture
+    assert "Experts are" not in said("gpt-oss-120b", "RTX-4090"), "MXFP4 packs them"
     assert said("pocket").startswith("Pocket, 5M fits on this machine as it is (")
     found = fit("gpt-oss-20b", device_of(CPU, "RTX-4090"))
     assert f"the first that fits of {found.smallest.tried} arrangements" in remarks(found)[0]

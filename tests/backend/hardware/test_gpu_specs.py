@@ -12,7 +12,8 @@ def test_every_card_is_plausible_and_has_its_source() -> None:
         assert 2**33 < spec.memory_bytes < 2**38, spec.name
         assert 1e11 < spec.bandwidth_bytes_per_s < 1e13, spec.name
         assert (7, 0) <= spec.capability <= (12, 0), spec.name
-        assert spec.source.startswith("https://") and spec.nvml, spec.name
+        assert spec.source.startswith("https://"), spec.name
+        assert spec.nvml or "same name" in spec.source, spec.name
         rates = spec.flops_per_s
         assert rates.get("bfloat16", 0) == 0 or rates["bfloat16"] == rates["float16"]
         assert rates.get("float8_e4m3fn", 1e30) >= rates.get("float16", 0) >= rates.get("float32", 0) or not rates.get(
@@ -49,7 +50,7 @@ def test_a_very_long_name_is_not_repeated_whole() -> None:
         ("H100", ("H100-SXM", "H100-NVL", "H100-PCIe")),
         ("H100 80GB", ("H100-SXM", "H100-NVL", "H100-PCIe")),
         ("A100", ("A100-SXM-80GB", "A100-PCIe-80GB")),
-        ("RTX 4080", ("RTX-4090",)),
+        ("RTX 4060 Ti", ("RTX-4060-Ti-16GB",)),
     ],
 )
 def test_an_unknown_card_is_refused_with_the_nearest_names(written: str, near: tuple[str, ...]) -> None:
