@@ -102,7 +102,7 @@ REMEDY = [
     # (model, free GiB, choices, work, the least change that fits)
     ("random:Llama-3-8B", 24, {"dtype": "float32"}, {}, {"dtype": "bfloat16"}),
     ("random:Llama-3-8B", 22, {"attention": "eager"}, {"prompt_tokens": 6000}, {"attention": "sdpa"}),
-    ("random:Llama-3-8B", 12, {}, {}, {"quantization": "bnb-int8"}),
+    ("random:Llama-3-8B", 12, {}, {}, {"quantization": "torchao-int8"}),
     ("random:Llama-3-8B", 8, {}, {}, {"quantization": "bnb-nf4"}),
     ("random:Olmo-3-7B", 24, {"cache": "unwindowed"}, {"max_new_tokens": 24000}, {"cache": "dynamic"}),
 ]

@@ -35,8 +35,8 @@ def as_an_arm(model: str, choices: Mapping[str, str], device: Device, context: i
     [
         ("Llama-3-8B", "H100-SXM", 1, {}),
         ("gpt-oss-20b", "RTX-4090", 1, {"prefill": "chunks-2048"}),
-        ("Llama-3-70B", "H100-SXM", 1, {"quantization": "bnb-int8"}),
-        ("Llama-3-8B", "T4", 10, {"quantization": "bnb-int8", "cache": "offloaded", "prefill": "chunks-2048"}),
+        ("Llama-3-70B", "H100-SXM", 1, {"quantization": "torchao-int8"}),
+        ("Llama-3-8B", "T4", 10, {"quantization": "torchao-int8", "cache": "offloaded", "prefill": "chunks-2048"}),
     ],
 )
 def test_no_arrangement_that_costs_less_fits(model: str, gpu: str, batch: int, choices: dict[str, str]) -> None:

@@ -99,7 +99,7 @@ def test_what_fits_stands_first_and_loses_least() -> None:
     ("model", "gpu", "arm"),
     [
         ("Llama-3-8B", "RTX-4090", {}),
-        ("Llama-3-8B", "T4", {"quantization": "bnb-int8"}),
+        ("Llama-3-8B", "T4", {"quantization": "torchao-int8"}),
         ("gpt-oss-20b", "RTX-4090", {"prefill": "chunks-2048"}),
         ("Mistral-7B-v0.1", "T4", {"cache": "offloaded", "prefill": "chunks-2048"}),
         ("Mixtral-8x7B-v0.1", "T4", {"parallel": "tensor-8"}),

@@ -172,7 +172,7 @@ class Quantization(Optimization):
         Choice("none", "Weights as the checkpoint holds them.", (*rules.MXFP4_CHECKPOINT, *rules.CHECKPOINT)),
         Choice(
             "bnb-int8", "LLM.int8(): 8 bits; outlier activations are multiplied in 16 bits.",
-            rules.BNB_INT8, loss=42, title="bitsandbytes int8",
+            rules.BNB_INT8, loss=43, title="bitsandbytes int8",
         ),
         Choice(
             "bnb-nf4", "4-bit NormalFloat, with one scale for 64 weights.",
@@ -192,7 +192,7 @@ class Quantization(Optimization):
         ),
         Choice(
             "torchao-int8", "8-bit weights with one scale per row; can be compiled.",
-            rules.TORCHAO, loss=43, title="torchao int8",
+            rules.TORCHAO, loss=42, title="torchao int8",
         ),
         Choice(
             "torchao-fp8", "8-bit floats (e4m3) with one scale per row.",

@@ -85,7 +85,7 @@ def test_a_model_that_one_card_has_no_room_for_is_shared_before_it_is_rounded(be
     assert packed.space.base.name == "parallel=tensor-2,quantization=mxfp4"
     best += ",experts=triton,quantization=mxfp4"
     assert {*best.split(",")} in [{*name.split(",")} for name in packed.space.arms], "a preset, beside what it needs"
-    assert rounded.space.formats == "the number formats with which it fits (Quantization bitsandbytes int8)"
+    assert rounded.space.formats == "the number formats with which it fits (Quantization torchao int8)"
     with pytest.raises(InputError, match=r"^Even with .* nf4, double, Llama 3 70B .* needs about 38\.\d GiB"):
         Builder(bench, Question("random:Llama-3-70B", WORK, "latency"), elsewhere(bench.machine(), "L4"))
 
