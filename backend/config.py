@@ -138,7 +138,8 @@ def check_top_p(name: str, value: float) -> None:
 
 
 class ArmRequest(msgspec.Struct, frozen=True):
-    """An arm as requested: the choices that differ from the default, by axis. `preset`: the bundle they came from."""
+    """An arm as requested: the choices that differ from the default, by axis. `preset`: the bundle they came from, with
+    what was written beside it."""
 
     name: str
     choices: dict[str, str] = {}

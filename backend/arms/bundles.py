@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from tokendyno.backend import hardware
 from tokendyno.backend.arms.check import Checked, check
-from tokendyno.backend.arms.parse import make_config, parse_arm
+from tokendyno.backend.arms.parse import divided_arm, make_config, parse_arm
 from tokendyno.backend.arms.presets import ArmPreset, arm_presets, traits
 from tokendyno.backend.config import ArmRequest, Workload
 from tokendyno.backend.evidence import Verdict
@@ -103,11 +103,6 @@ def _note(preset: ArmPreset, axis: str, wished: str, instead: str | None, why: V
     return Verdict("note", axis, f"Of the preset {preset.name}, {what}: {why.reason}", {}, _SOURCE.format(preset.name))
 
 
-def granted_arm(name: str, preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload) -> ArmRequest:
-    """A request for what is granted of a bundle."""
-    return ArmRequest(name, dict(grant(preset, facts, machine, workload).choices), preset.name)
-
-
 def written_arm(
     name: str,
     text: str,
@@ -117,19 +112,21 @@ def written_arm(
     machine: Machine | None = None,
 ) -> ArmRequest:
     """An arm as it is written on the command line; of a bundle, what this model can run on `machine`, by default this
-    one."""
-    wished = bundle(text.strip())
+    one, beside the choices that are written with it."""
+    preset, beside = divided_arm(text)
+    wished, plain = bundle(preset), dict(parse_arm(model, text).choices)
     if wished is None:
-        return ArmRequest(name, dict(parse_arm(model, text).choices))
-    return granted_arm(name, wished, facts(), machine or hardware.detect(), workload)
+        return ArmRequest(name, plain)
+    granted = grant(wished, facts(), machine or hardware.detect(), workload, beside)
+    return ArmRequest(name, dict(granted.choices), text.strip())
 
 
 def gave_way(arm: ArmRequest, facts: ModelFacts, machine: Machine, workload: Workload) -> tuple[Verdict, ...]:
     """A note for each wish that gave way of the bundle from which an arm came; none if the arm was edited since."""
-    preset = bundle(arm.preset)
+    preset = bundle(arm.preset.partition(",")[0])
     if preset is None:
         return ()
-    granted = grant(preset, facts, machine, workload)
+    granted = grant(preset, facts, machine, workload, divided_arm(arm.preset)[1])
     edited = dict(granted.choices) != dict(make_config(facts.model, arm.choices).choices)
     return () if edited else granted.notes
 

@@ -1,4 +1,4 @@
-"""Parses an arm: `axis=choice,axis=choice`, or the name of a preset."""
+"""Parses an arm: `axis=choice,axis=choice`, behind the name of a preset or alone."""
 
 from collections.abc import Mapping
 
@@ -10,36 +10,40 @@ from tokendyno.backend.optimizations.base import LAYER_OF, REPOSITORY, divided, 
 
 
 def parse_arm(model: str, text: str) -> Config:
-    """The Config of `axis=choice,axis=choice:key=value;key=value`, a preset's name, or "" (all defaults). InputError
-    suggests the nearest name."""
-    text = text.strip()
-    if not text:
-        return make_config(model, {})
-    presets = {preset.name: preset for preset in arm_presets()}
-    if "=" not in text:
+    """The Config of `axis=choice,axis=choice:key=value;key=value`, of a preset, of a preset and choices in the place of
+    its own, or of "" (all defaults). InputError suggests the nearest name."""
+    preset, beside = divided_arm(text)
+    choices = next((known.choices for known in arm_presets() if known.name == preset), {})
+    return make_config(model, {**choices, **beside})
+
+
+def divided_arm(text: str) -> tuple[str, dict[str, str]]:
+    """The preset with which an arm begins, "" if there is none, and the choices as they are written."""
+    if not text.strip():
+        return "", {}
+    presets = {preset.name for preset in arm_presets()}
+    first, *parts = (part.strip() for part in text.split(","))
+    if "=" in first:
+        first, parts = "", [first, *parts]
+    elif first not in presets:
         names = {axis.name: ", ".join(choice.name for choice in axis.choices) for axis in all_axes()}
-        if text not in presets and text in names:
-            raise InputError(f"{text!r} is an axis. Write {text}=choice; choices: {names[text]}.")
-        if text not in presets:
-            raise _called_otherwise("preset", text) or unknown("preset", text, presets, "tokendyno list presets")
-        return make_config(model, presets[text].choices)
+        if first in names:
+            raise InputError(f"{first!r} is an axis. Write {first}=choice; choices: {names[first]}.")
+        raise _called_otherwise("preset", first) or unknown("preset", first, presets, "tokendyno list presets")
     choices: dict[str, str] = {}
-    for part in text.split(","):
+    for part in parts:
         axis, sign, choice = (piece.strip() for piece in part.partition("="))
         if axis in presets and not sign:
-            whole = ",".join(f"{name}={value}" for name, value in presets[axis].choices.items())
-            raise InputError(
-                f"Preset {axis!r} cannot be combined with choices. Write out its choices instead: {whole or 'none'}."
-            )
+            raise InputError(f"The preset {axis!r} comes first, and alone: write {axis},axis=choice.")
         if not (axis and sign and choice):
             raise InputError(
-                f"Cannot parse {shown(part.strip())!r} in the arm {shown(text)!r}. Write axis=choice,axis=choice; "
+                f"Cannot parse {shown(part)!r} in the arm {shown(text.strip())!r}. Write axis=choice,axis=choice; "
                 f"axes: {', '.join(axis_names())}."
             )
         if axis in choices:
-            raise InputError(f"Axis {axis!r} appears twice in {shown(text)!r}. Give each axis one choice.")
+            raise InputError(f"Axis {axis!r} appears twice in {shown(text.strip())!r}. Give each axis one choice.")
         choices[axis] = choice
-    return make_config(model, choices)
+    return first, choices
 
 
 def for_one_prompt(arm: ArmRequest) -> None:

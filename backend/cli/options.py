@@ -30,7 +30,7 @@ from tokendyno.backend.predict.parallel import MAX_GPUS
 from tokendyno.backend.quality import QualityText
 from tokendyno.backend.quality.texts import passages
 
-ARM_HELP = "axis=choice,axis=choice or a preset of presets/arms"
+ARM_HELP = "axis=choice,axis=choice, a preset, or PRESET,axis=choice"
 NO_CHOICE = "(default: every axis at its default)"
 
 Add = Callable[..., argparse.ArgumentParser]

@@ -11,7 +11,7 @@ import msgspec
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.kinds import AdviceCourse, Sweep
-from tokendyno.backend.arms.bundles import grant, written_arm
+from tokendyno.backend.arms.bundles import bundle, grant, written_arm
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import for_one_prompt, make_config
 from tokendyno.backend.arms.presets import ArmPreset, arm_presets, prompts
@@ -238,7 +238,7 @@ class ComparePage(RunPage):
         recorded = self.is_recorded(run_id, updates[self.parts.stale])
         checks: list[Checked | None]
         for column, arm in zip(self.arms, arms, strict=True):
-            updates[column.preset] = arm.preset or matching_preset(arm.choices)
+            updates[column.preset] = arm.preset if bundle(arm.preset) else matching_preset(arm.choices)
         settings = dict(zip(Fields._fields, values, strict=False))
         given = settings["prompt"], settings["prompt_tokens"]
         chosen = (prompt.name for prompt in prompts() if (prompt.text, prompt.prompt_tokens) == given)
@@ -374,7 +374,7 @@ class ComparePage(RunPage):
                 asked = written_arm(arm.name, text, model, Workload(prompt="?"), lambda: self.bench.facts(model))
                 for_one_prompt(asked)
                 updates |= zip(arm.axes, choice_values(asked.choices), strict=True)
-                updates[arm.preset] = asked.preset or CUSTOM
+                updates[arm.preset] = asked.preset if bundle(asked.preset) else CUSTOM
             except InputError as error:
                 wrong[redact(str(error))] = None
         return updates | ({self.message: " ".join(wrong)} if wrong else {})
@@ -418,7 +418,7 @@ class ComparePage(RunPage):
         updates |= {self.work.model: request.model} | self.arms_of(request)
         for arm, requested in zip(self.arms, request.arms, strict=False):
             if all_known(prompt_axes(), requested.choices):
-                updates[arm.preset] = requested.preset or CUSTOM
+                updates[arm.preset] = requested.preset if bundle(requested.preset) else CUSTOM
         return updates
 
     def paired(self, request: Request) -> Request:

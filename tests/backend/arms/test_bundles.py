@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 
 from tests.support.machines import CPU, GIB, H200, facts
-from tokendyno.backend.arms.bundles import Granted, bundle, grant, granted_arm, noted
+from tokendyno.backend.arms.bundles import Granted, bundle, grant, noted, written_arm
 from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.arms.presets import ArmPreset, arm_presets, traits
 from tokendyno.backend.config import ArmRequest, Workload
+from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import roomy
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts, catalogue
@@ -161,7 +162,7 @@ def test_an_arm_carries_its_notes_until_a_choice_is_changed() -> None:
     preset = bundle("lowest-latency")
     assert preset is not None
     model = facts("gpt2")
-    arm = granted_arm("A", preset, model, CPU, WORK)
+    arm = written_arm("A", preset.name, model.model, WORK, lambda: model, CPU)
     checked = check(make_config(model.model, arm.choices), model, CPU, WORK)
     with_notes = noted(checked, arm, model, CPU, WORK)
     notes = grant(preset, model, CPU, WORK).notes
@@ -171,6 +172,21 @@ def test_an_arm_carries_its_notes_until_a_choice_is_changed() -> None:
     changed = ArmRequest("A", {**arm.choices, "dtype": "float16"}, preset.name)
     assert noted(checked, changed, model, CPU, WORK) == checked
     assert noted(checked, ArmRequest("A", arm.choices, "nosuch"), model, CPU, WORK) == checked
+
+
+def test_choices_beside_a_bundle_take_the_place_of_its_own() -> None:
+    model = facts("Llama-3-8B")
+    text = "lowest-latency, quantization=torchao-int4,prefill=whole"
+    arm = written_arm("A", text, model.model, WORK, lambda: model, H200)
+    preset = bundle("lowest-latency")
+    assert preset is not None
+    plain = dict(grant(preset, model, H200, WORK).choices)
+    assert arm.choices == {**{k: v for k, v in plain.items() if k != "prefill"}, "quantization": "torchao-int4"}
+    here = written_arm("A", "lowest-latency,dtype=bfloat16", model.model, WORK, lambda: model, CPU)
+    checked = check(make_config(model.model, here.choices), model, CPU, WORK)
+    assert "cuda_graphs" in {note.axis for note in noted(checked, here, model, CPU, WORK).verdicts}
+    with pytest.raises(InputError, match="Unknown axis 'cach'"):
+        written_arm("A", "lowest-latency,cach=static", model.model, WORK, lambda: model, CPU)
 
 
 @pytest.mark.parametrize("machine", [CPU, H200], ids=["cpu", "h200"])

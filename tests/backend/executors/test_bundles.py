@@ -8,8 +8,7 @@ from tests.sabotage.saboteur import run_of
 from tests.sabotage.small_models import llama
 from tests.support.ledger import SOUND
 from tests.support.worker import SENTENCE
-from tokendyno.backend import hardware
-from tokendyno.backend.arms.bundles import bundle, granted_arm
+from tokendyno.backend.arms.bundles import bundle, written_arm
 from tokendyno.backend.arms.presets import arm_presets
 from tokendyno.backend.config import Workload
 from tokendyno.backend.models import resolve
@@ -37,7 +36,7 @@ def test_a_bundle_is_in_effect_on_a_cpu(name: str, model: str) -> None:
     """Windows, sinks and a mixture of experts; and none of these."""
     source, preset = MODELS[model](), bundle(name)
     assert preset is not None
-    arm = granted_arm("A", preset, resolve(source), hardware.detect(), WORK)
+    arm = written_arm("A", preset.name, source, WORK, lambda: resolve(source))
     rows = run_of(arm.choices, source).snapshot().ledgers["A"]
     assert not [row for row in rows if row.status not in (*SOUND, "fallback")]
     announced = [row.finding.axis for row in rows if row.fell_back]

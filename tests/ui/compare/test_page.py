@@ -24,7 +24,7 @@ from tokendyno.backend.hosting.visitor import LOCAL_USER
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.runs.store import Store
 from tokendyno.ui.compare.page import FIRST, UNSUPPORTED, titles
-from tokendyno.ui.compare.request import preset_choices
+from tokendyno.ui.compare.request import CUSTOM, preset_choices
 from tokendyno.ui.page import build
 from tokendyno.ui.visitor import KEY
 
@@ -131,10 +131,13 @@ def test_an_address_shows_the_arms_that_it_names_and_says_what_it_cannot(
     assert shown["live"] == "" and "message" not in shown and "prompt" not in shown
     granted = attach(a="lowest-latency")
     assert granted["preset-a"] == "lowest-latency" and granted["axis-a-cache"] == "static"
+    changed = attach(a="lowest-latency,dtype=bfloat16,kernels=off")
+    assert [changed[f"axis-a-{axis}"] for axis in ("cache", "dtype", "kernels")] == ["static", "bfloat16", "off"]
+    assert changed["preset-a"] == CUSTOM
     for wrong, words in {
         "cach=static": "Unknown axis 'cach'. Did you mean 'cache'?",
         "cache=statik": "Unknown cache choice 'statik'. Did you mean 'static'?",
-        "lowest-latency,cache=static": "Preset 'lowest-latency' cannot be combined with choices.",
+        "cache=static,lowest-latency": "The preset 'lowest-latency' comes first, and alone",
         "page_size=64": "Arm A: page_size=64 takes many requests. Use `tokendyno batch`, or set page_size=256.",
     }.items():
         shown = attach(a=wrong, b="cache=static")
