@@ -34,6 +34,9 @@ MOST_ARMS = 1_200
 
 AS_IT_COMES = "As it comes"
 
+LEAST_SHORT = 3
+"""Choices of a preset by whose title an arm is called."""
+
 SPARE = {"cpu": 1.15, "cuda": 1.05}
 """How far over a limit predicted memory must be for an arm to be ruled out without a run."""
 
@@ -44,13 +47,15 @@ KEEPS_QUALITY = {4: 0.8, 5: 0.4}
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One arm. `recipe`: the planned choices that change number formats, "" where the base has the same; `bound_s`: the
-    roofline bound of a step, None where no rate is known; `memory_bytes`: its predicted peak."""
+    roofline bound of a step, None where no rate is known; `memory_bytes`: its predicted peak; `short`: its title, where
+    a preset has most of its choices."""
 
     choices: Mapping[str, str]
     recipe: str
     bound_s: float | None
     memory_bytes: int
     compiles: bool = False
+    short: str = ""
 
     @property
     def name(self) -> str:
@@ -58,7 +63,7 @@ class Candidate:
 
     @property
     def title(self) -> str:
-        return titles_text(self.choices) if self.choices else AS_IT_COMES
+        return self.short or (titles_text(self.choices) if self.choices else AS_IT_COMES)
 
 
 class Pruned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -119,6 +124,9 @@ class Builder:
         self._known = set[bytes]()
         self._smallest: Candidate | None = None  # of those that are over a limit
         self._start = {"batching": "static"} if self._traffic is not None else {}  # no arm serves requests one by one
+        granted = ((preset, grant(preset, self.facts, self.machine, self._work)) for preset in arm_presets())
+        known = [(preset.title, dict(arm.choices)) for preset, arm in granted if preset.bundle]
+        self._bundles = sorted((one for one in known if len(one[1]) >= LEAST_SHORT), key=lambda one: -len(one[1]))
         base = self._base()
         self.space = Space(question.wish, base, {base.name: base})
         if format_axes(self.checked(self._start).planned, self._base_planned):
@@ -188,7 +196,16 @@ class Builder:
         compiles = bool(checked.plan.generate.compile_mode)
         planned = checked.planned
         recipe = arm_text({axis: planned[axis] for axis in format_axes(self._base_planned, planned)})
-        return Candidate(dict(choices), recipe, step.seconds if step else None, checked.needed_bytes, compiles)
+        seconds, short = step.seconds if step else None, self._title(choices)
+        return Candidate(dict(choices), recipe, seconds, checked.needed_bytes, compiles, short)
+
+    def _title(self, choices: Mapping[str, str]) -> str:
+        """The choices in words, or those that are beside a preset's behind its title."""
+        for title, own in self._bundles:
+            if own.items() <= choices.items():
+                beside = {axis: choice for axis, choice in choices.items() if axis not in own}
+                return f"{title} + {titles_text(beside)}" if beside else title
+        return titles_text(choices) if choices else ""
 
     def _offer(self, choices: Mapping[str, str]) -> None:
         """Take an arm into the space, or note why it is ruled out; nothing where it was offered before."""
@@ -196,7 +213,7 @@ class Builder:
             choices = dict(make_config(self._model, {**self._start, **choices}).choices)
         except InputError:
             return
-        name, title = arm_text(choices), titles_text(choices)
+        name, title = arm_text(choices), self._title(choices)
         if name in self._tried:
             return
         self._tried.add(name)

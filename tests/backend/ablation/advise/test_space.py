@@ -86,6 +86,7 @@ def test_a_model_that_one_card_has_no_room_for_is_shared_before_it_is_rounded(be
     best += ",experts=triton,quantization=mxfp4"
     assert {*best.split(",")} in [{*name.split(",")} for name in packed.space.arms], "a preset, beside what it needs"
     assert rounded.space.formats == "the number formats with which it fits (Quantization torchao int8)"
+    assert "Lowest latency + Quantization torchao int8" in {arm.title for arm in rounded.space.arms.values()}
     with pytest.raises(InputError, match=r"^Even with .* nf4, double, Llama 3 70B .* needs about 38\.\d GiB"):
         Builder(bench, Question("random:Llama-3-70B", WORK, "latency"), elsewhere(bench.machine(), "L4"))
 
