@@ -224,6 +224,12 @@ def test_a_permalink_opens_a_run_with_its_settings_charts_and_figures(open_page:
     assert "needs 2 runs" in found["interval"]
     assert "needs 662 steps" in found["p99"] and "n/a" in found["energy"]
 
+    user.open("?run=passes")  # two pairs, of which B is faster
+    user.wait_over("passes")
+    user.page.locator("#live .td-next", has_text="Get the script of").click()
+    user.wait("document.activeElement.closest('#code-b')")
+    assert user.page.locator("#code-b").is_visible()
+
 
 @pytest.mark.full
 def test_a_broken_run_and_an_unknown_one_are_said(open_page: Open) -> None:

@@ -101,13 +101,16 @@ export function scaled({ tail, pairs, ratio, low, high }) {
   return { pairs: pairs.map(ratio => 1 / ratio), ratio: 1 / ratio, low: 1 / high, high: 1 / low };
 }
 
-// The script stands below the results; a run begins as a press of Run does.
+// The script stands below the results, in a panel whose content exists only while it is open; a run begins as a press of
+// Run does.
 /** @param {Live.Next} next @param {string} run the page's button @param {string} codes ids of its scripts begin with it */
-export function nextStep(next, run, codes) {
+export async function nextStep(next, run, codes) {
   /** @param {string} selector @returns {HTMLElement | null} */
   const part = selector => document.querySelector(selector);
   if (next.action === 'run') { part(run)?.click(); return; }
   const code = codes + next.arm.toLowerCase();
+  if (!part(code)) part(codes.slice(0, -1) + ' button')?.click();
+  for (let tries = 0; tries < 60 && !part(code); tries++) await new Promise(done => setTimeout(done, 50));
   part(code)?.scrollIntoView({ block: 'start' });
   part(code + ' button')?.focus({ preventScroll: true });
 }
