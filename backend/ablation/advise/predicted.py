@@ -52,8 +52,8 @@ class PredictedArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def predicted(builder: Builder, limits: Limits, gpu: str, runs: RunLog) -> list[PredictedArm]:
-    """One arm for each number format whose quality is allowed or unknown, the best by what is wished for first; none
-    to which one before it is preferable in memory and quality too."""
+    """One arm for each number format whose quality is allowed or unknown, the best by what is wished for first, of
+    unknown quality last unless any will do; none to which one before it is preferable in memory and quality too."""
     pairs = recorded_pairs(builder, runs)
     same_format = next((arm for arm, _ in _best(builder, limits, pairs) if not arm.recipe), builder.space.base)
     builder.widen(same_format)
@@ -64,7 +64,8 @@ def predicted(builder: Builder, limits: Limits, gpu: str, runs: RunLog) -> list[
         kl_nats = cost.kl_nats if cost is not None else None
         choices = dict(arm.choices)
         arms.append(PredictedArm(choices, arm.title, arm.recipe, arm.bound_s, arm.memory_bytes, step_s, run, kl_nats))
-    return [arm for at, arm in enumerate(arms) if not any(_as_good(other, arm) for other in arms[:at])]
+    preferable = [arm for at, arm in enumerate(arms) if not any(_as_good(other, arm) for other in arms[:at])]
+    return sorted(preferable, key=lambda arm: bool(arm.format) and arm.kl_nats is None and not limits.any_quality)
 
 
 def _as_good(other: PredictedArm, arm: PredictedArm) -> bool:

@@ -27,6 +27,7 @@ from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.statistics import Estimate, estimate
 from tokendyno.backend.units import bytes_text, interval_text, plural, seconds_text, three
 from tokendyno.backend.views.card import confidence
+from tokendyno.backend.views.comparison import lowered
 from tokendyno.backend.views.ledger import ledger_rows
 from tokendyno.backend.views.pareto import Cost, as_shown, pareto
 
@@ -167,15 +168,16 @@ def predicted_document(builder: Builder, question: Question, gpu: str, runs: Run
     arms = predicted(builder, question.limits, gpu, runs)
     headline = f"Nothing keeps to the limits on {gpu}, by bounds and predicted memory."
     if arms:
-        best, same_format = arms[0], next((arm for arm in arms if not arm.format), None)
+        same_format = next((arm for arm in arms if not arm.format), None)
+        best = min(arms, key=lambda arm: arm.memory_bytes if question.wish == "memory" else arm.bound_s or math.inf)
         parts = [f"in {builder.space.formats}, {_prediction(same_format)}"] if same_format is not None else []
         if best is not same_format:
             quality = ", whose quality was not read"
             if best.kl_nats is not None:
                 quality = f", which cost {three(best.kl_nats)} nats of KL divergence on {recipes().model}"
             parts.append(f"of all formats, {_prediction(best)}{quality}")
-        sought = f"By bounds and predicted memory, for {TITLES[question.wish]}"
-        headline = f"Nothing was measured on {gpu}. {sought}: {'; '.join(parts)}."
+        sought = f"{builder.facts.label} on {gpu}, where nothing was measured. For {TITLES[question.wish]}"
+        headline = f"{sought}, by bounds and predicted memory: {'; '.join(parts)}."
     return _document(builder, question, pruned=by_reason(builder.space.pruned), predicted=arms, headline=headline)
 
 
@@ -394,7 +396,7 @@ def _headline(document: AdviceDocument, no_better: str) -> str:
         return _nothing_meets(document)
     best = document.winners[0]
     arm = best.arm
-    use = f"use {arm.title}" if arm.choices else "leave it as it comes"
+    use = f"use {arm.title}" if arm.choices else f"leave it {lowered(arm.title)}"
     parts = [f"{arm.time} a token", arm.size]
     if document.wish == "quick-start" and arm.start_s is not None:
         parts.insert(0, f"first token {' '.join(seconds_text(arm.start_s))} after its imports")
@@ -404,8 +406,14 @@ def _headline(document: AdviceDocument, no_better: str) -> str:
     if document.rivals and not document.decided:
         sure = f" As good, as far as was measured: {' or '.join(document.rivals[:2])}."
     if no_better:
-        sure = f" Nothing is measurably better: {no_better}"
-    return f"For {TITLES[document.wish]}, {use}: {', '.join(parts)}.{sure}"
+        sure = (
+            f" Nothing is measurably better: {no_better} The figures of both are of these pairs, those of other arms "
+            "of trials before."
+        )
+    device = document.machine.get("gpu1", document.machine["cpu"]).partition(",")[0]
+    so_far = "" if document.complete else f", so far ({document.counts})"
+    asked = f"{document.model_label} on {device}{so_far}. For {TITLES[document.wish]}"
+    return f"{asked}, {use}: {', '.join(parts)}.{sure}"
 
 
 def _nothing_meets(document: AdviceDocument) -> str:

@@ -205,7 +205,9 @@ class Builder:
             if own.items() <= choices.items():
                 beside = {axis: choice for axis, choice in choices.items() if axis not in own}
                 return f"{title} + {titles_text(beside)}" if beside else title
-        return titles_text(choices) if choices else ""
+        dtype = self._base_planned["dtype"]
+        as_it_comes = AS_IT_COMES if dtype == self.facts.dtype else f"{AS_IT_COMES}, in {dtype}"
+        return titles_text(choices) if choices else as_it_comes
 
     def _offer(self, choices: Mapping[str, str]) -> None:
         """Take an arm into the space, or note why it is ruled out; nothing where it was offered before."""

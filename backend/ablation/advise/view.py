@@ -68,7 +68,7 @@ def advice_view(course: AdviceCourse) -> AdviceView:
         course_view(course),
         document.headline if document.measured else "",
         document.counts,
-        [_card(winner) for winner in document.winners],
+        [_card(winner, document.complete) for winner in document.winners],
         chart,
         [COLUMNS, *(measured_row(arm) for arm in document.measured)] if document.measured else [],
         [
@@ -106,10 +106,10 @@ def predicted_row(arm: PredictedArm) -> list[str]:
     return [arm.title, bound, " ".join(bytes_text(arm.memory_bytes)), recorded, formats]
 
 
-def _card(winner: Winner) -> AdviceCard:
+def _card(winner: Winner, complete: bool) -> AdviceCard:
     return AdviceCard(
         winner.label,
-        LABELS[winner.label],
+        LABELS[winner.label] if complete else f"{LABELS[winner.label]}, so far",
         winner.arm.title,
         [Figure(*figure) for figure in winner.figures],
         winner.gets,

@@ -93,7 +93,7 @@ def test_what_fits_and_what_would_run_are_what_the_commands_write(capsys: pytest
     assert "fits on one RTX-4090" in fit.verdict and len(fit.to_pandas()) == len(fit.table.rows)
     assert max(drawn(fit).y) > 1 << 30
     advice = td.advise("random:Llama-3-8B", gpu="H100-SXM", progress=False)
-    assert advice.verdict.startswith("Nothing was measured on H100-SXM.") and len(advice.to_pandas()) >= 3
+    assert "on H100-SXM, where nothing was measured." in advice.verdict and len(advice.to_pandas()) >= 3
     good, bad = td.check("pocket", {"cache": "static"}), td.check("pocket", "loop=own")
     assert good.runnable and good.verdict == "This arm would run."
     assert not bad.runnable and "Set cache=static." in bad.verdict
