@@ -44,13 +44,20 @@ def test_for_a_gpu_that_is_not_here_bounds_and_memory_answer(open_page: Open) ->
     user.page.locator("#advise-gpu").get_by_role("option", name="H100-SXM", exact=True).click()
     user.type("advise-memory", "60GiB")
     user.page.locator("#advise .td-worth-begin").click()
-    answered = "document.querySelector('#advise .td-worth-headline').textContent.startsWith('Nothing was measured')"
+    answered = "document.querySelector('#advise .td-worth-headline').textContent.includes('where nothing was measured')"
     user.wait(answered)
     assert user.page.locator("#advise tbody tr").count() > 2
     user.wait("location.search.includes('advice=there-')")
     user.page.reload()
     user.wait(answered)
     assert held(user, "model", "gpu", "memory") == ["random:Llama-3-8B", "H100-SXM", "60GiB"]
+    user.type("advise-memory", "50GiB")  # not asked yet
+    user.type("advise-new-tokens", "33")
+    user.still()
+    user.page.reload()
+    user.wait(answered)
+    user.wait("document.querySelector('#advise-memory :is(input, textarea)').value === '50GiB'")
+    assert held(user, "gpu", "new-tokens") == ["H100-SXM", "33"]
 
 
 def held(user: Driver, *controls: str) -> list[str]:
@@ -68,7 +75,7 @@ def test_fit_leads_here_with_its_model_gpu_batch_and_context(open_page: Open, ca
     assert named == ["random:Llama-3-8B", on, memory, "4032", "64", "2"]
     if not memory:
         user.page.locator("#advise .td-worth-begin").click()
-        user.wait("document.querySelector('#advise .td-worth-headline').textContent.startsWith('Nothing was measured')")
+        user.wait("document.querySelector('#advise .td-worth-headline').textContent.includes('where nothing was measured')")
 
 
 def test_compare_leads_here_with_its_prompt(open_page: Open) -> None:

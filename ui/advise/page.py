@@ -20,6 +20,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import THIS, elsewhere
 from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.quality.texts import LEAST_WORDS, YOURS, passages
+from tokendyno.ui.address import bring_back, keep
 from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.html import text_line
 from tokendyno.ui.components.inputs import model_input, number_input, read_own_text, read_text, read_work
@@ -70,7 +71,13 @@ def advise_page(bench: Bench, courses: Courses) -> AdviseControls:
     )
     page = _Handlers(bench, courses, predictions, fields, panel, message)
     wire_course(panel, message, courses, page.begin, [*fields])
-    gr.on(None, shows_errors(message)(page.opened), None, [panel, message, *fields], **QUIET)  # the page was opened
+    filled = gr.on(None, shows_errors(message)(page.opened), None, [panel, message, *fields], **QUIET)  # when it opens
+    # what was typed comes back with a reload; the model stands in the address
+    drafted = [panel, *fields[1:]]
+    ids = [part.elem_id for part in drafted]
+    edits = [part.change for part in drafted[1:]]
+    gr.on(edits, None, drafted, None, js=keep("advise", ids), trigger_mode="multiple", **QUIET)
+    filled.then(None, drafted, drafted, js=bring_back("advise", ids), **QUIET)
     return AdviseControls(fields, message)
 
 
