@@ -105,7 +105,6 @@ def find_gpu(name: str) -> GpuSpec:
     similar = similar or difflib.get_close_matches(key, names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(names[other] for other in similar[:3])}?" if similar else ""
     raise InputError(
-        f"The catalogue has no GPU {shown(name)!r}.{hint} Known: {', '.join(spec.name for spec in gpus())}. fit "
-        "takes any other GPU by its memory, such as --vram 24GiB. To measure this machine's GPU: "
-        "tokendyno doctor --bandwidth."
+        f"The catalogue has no GPU {shown(name)!r}.{hint} Known: {', '.join(spec.name for spec in gpus())}. Fit "
+        "takes any other GPU by its memory, such as 24GiB (tokendyno fit --vram 24GiB)."
     )

@@ -6,7 +6,6 @@ from typing import Literal
 
 import msgspec
 
-from tokendyno.backend.config import MOST_PAIRS, UNTIL_S
 from tokendyno.backend.models import is_random
 from tokendyno.backend.runs.quality import UNREAD, Gate
 from tokendyno.backend.runs.snapshot import Snapshot
@@ -119,16 +118,23 @@ def _of_requests(run: Snapshot, pair: Pair, comparison: Comparison) -> Card:
         more = b.useful_tokens_s - a.useful_tokens_s
         gained = f"serves {three(abs(more))} {USEFUL} {'more' if more > 0 else 'fewer'}"
     peak_a, peak_b = (arm.peak_memory_bytes for arm in run.arms.values())
+    first = "of the first pair" if comparison.pairs > 1 else ""  # whose requests are kept
     tiles = [
         _tile("Useful tokens", _in("tok/s"), a.useful_tokens_s, b.useful_tokens_s, difference.get("useful")),
-        _tile("Goodput", _in("req/s"), a.goodput_s, b.goodput_s, difference.get("goodput")),
-        _tile("First token, median", seconds_text, a.ttft.median_s, b.ttft.median_s, difference.get("ttft")),
+        _noted(_tile("Goodput", _in("req/s"), a.goodput_s, b.goodput_s, difference.get("goodput")), first),
+        _noted(
+            _tile("First token, median", seconds_text, a.ttft.median_s, b.ttft.median_s, difference.get("ttft")), first
+        ),
         _tile("Peak memory", bytes_text, peak_a, peak_b, None),
         CardTile("Same tokens", "n/a" if same is None else f"{same} of {compared(run)}", "", "requests", ""),
     ]
     card = _card(run, pair, comparison, gate, gained, tiles, [a.useful_tokens_s, b.useful_tokens_s])
     unread = gate is not None and gate.state == "unread" and comparison.decided and card.tone == "open"
     return msgspec.structs.replace(card, next=None) if unread else card
+
+
+def _noted(tile: CardTile | None, note: str) -> CardTile | None:
+    return tile and msgspec.structs.replace(tile, note=", ".join(filter(None, [tile.note, note])))
 
 
 def _card(
@@ -275,8 +281,7 @@ def _next(run: Snapshot, tone: Tone, names: Mapping[str, str]) -> Next | None:
         return Next(f"Get the script of {names['B']}", "code", "B")
     if tone == "bad":
         return Next("Keep A: get its script", "code", "A")
-    most = run.request.until_s or UNTIL_S
-    return Next(f"Run again, at most {MOST_PAIRS} pairs or {most:g} s", "run")
+    return Next("Run again", "run")
 
 
 # --- tiles ----------------------------------------------------------------------------------------

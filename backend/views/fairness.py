@@ -57,7 +57,7 @@ def fairness(arms: Mapping[str, Checked], facts: ModelFacts, check: Check, warm:
         for name, choices in fix.items()
         for axis, choice in choices.items()
     ]
-    sentence = f"{differ}in what nobody chose: {listed(unchosen)}."
+    sentence = f"{differ}in what an arm leaves open: {listed(unchosen)}."
     return Fairness("unasked", "\u25b2 Not fair yet", sentence, same, fix, f"Use the same: {listed(changes)}")
 
 

@@ -90,7 +90,7 @@ def unasked_sentence(run: Snapshot) -> str:
     unasked = [
         f"{axis_title(axis)} ({'; '.join(_came_to(arm, axis) for arm in run.created.arms)})" for axis in run.unasked
     ]
-    return f"The arms also differ in what nobody named: {listed(unasked)}." if unasked else ""
+    return f"The arms also differ in what an arm leaves open: {listed(unasked)}." if unasked else ""
 
 
 def _came_to(arm: ArmPlanned, axis: str) -> str:

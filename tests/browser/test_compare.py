@@ -145,7 +145,7 @@ def test_an_encoder_is_shown_in_passes(open_page: Open) -> None:
     user.wait_over("passes")
     assert user.words(".td-said").startswith("Full KV cache (no sliding window) ran 2.00\u00d7")
     assert "Time a forward pass 20.0 \u2192 10.0 ms" in user.words(".td-four")
-    assert "Possible interference (A and B)" in user.text(".td-interference")
+    assert "Interference or noise (A and B)" in user.text(".td-interference")
     assert "other programs kept some of the 2 CPU cores busy" in user.text(".td-remarks .fallback")
     assert "20 of 20 passes" in user.text(".td-progress")
     assert "no text" in user.text(".td-texts")

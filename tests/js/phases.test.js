@@ -9,7 +9,7 @@ test('what is left is said by what is known, and never falls to nothing', () => 
   assert.equal(leftText({ ...bar, left_s: 31.2, most_s: 60 }, 1), 'About 30 s to go');
   assert.equal(leftText({ ...bar, left_s: 3 }, 9), 'About 1 s to go');
   assert.equal(leftText({ ...bar, most_s: 130 }, 0), 'Pairs: at most 2 min');
-  assert.equal(leftText(bar, 1.9), 'First run here, 4 s so far');
+  assert.equal(leftText(bar, 1.9), '4 s so far');
   assert.equal(leftText({ ...bar, parts: [{ state: 'waiting' }] }, 0), 'Waiting');
 });
 

@@ -47,7 +47,7 @@ from tokendyno.ui.compare.work_row import WorkRow, work_row
 from tokendyno.ui.components.axis_values import all_known, edited
 from tokendyno.ui.components.events import QUIET
 from tokendyno.ui.components.html import text_line
-from tokendyno.ui.components.stale_line import changed_arms, stale_line
+from tokendyno.ui.components.stale_line import changed_arms, stale_line, unchanged
 from tokendyno.ui.components.summary import NOT_HERE, model_line
 from tokendyno.ui.errors import Updates, read_event, shows_errors
 from tokendyno.ui.live.panel import live_panel
@@ -264,6 +264,9 @@ class ComparePage(RunPage):
             updates |= {self.message: "" if recorded else str(error), self.facts: why}
             updates |= self.code.none(str(error))
             checks = [None] * len(arms)
+        cannot_run = any(one is None or one.blocked for one in checks)
+        if cannot_run and not recorded and not unchanged(updates[self.parts.stale]):
+            updates[self.parts.stale] = self.stale(run_id, None)
         presets, run = [updates[column.preset] for column in self.arms], self.find_run(run_id)
         shown, own = (run.id, not changed_arms(run.request.arms, arms)) if run else ("", False)
         texts = written(arms, presets, first_arms(hardware.detect())[0])

@@ -411,7 +411,9 @@ def _headline(document: AdviceDocument, no_better: str) -> str:
             "of trials before."
         )
     device = document.machine.get("gpu1", document.machine["cpu"]).partition(",")[0]
-    so_far = "" if document.complete else f", so far ({document.counts})"
+    measured = len(document.measured)
+    untried = sum(group.count for group in document.not_tried)
+    so_far = "" if document.complete else f", so far ({measured:,} of {plural(measured + untried, 'arm')})"
     asked = f"{document.model_label} on {device}{so_far}. For {TITLES[document.wish]}"
     return f"{asked}, {use}: {', '.join(parts)}.{sure}"
 

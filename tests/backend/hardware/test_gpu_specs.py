@@ -58,7 +58,7 @@ def test_an_unknown_card_is_refused_with_the_nearest_names(written: str, near: t
         find_gpu(written)
     hint = str(caught.value).partition("Did you mean ")[2].partition("?")[0]
     assert all(name in hint for name in near)
-    assert "--vram" in str(caught.value) and "doctor --bandwidth" in str(caught.value)
+    assert "--vram" in str(caught.value)
 
 
 def test_this_machines_card_is_recognised_by_its_whole_name_only() -> None:

@@ -176,7 +176,7 @@ def test_what_differs_although_nobody_named_it_is_said(
     run = Run(msgspec.structs.replace(first, arms=arms))
     for record in [*arm_records("A", 9), *arm_records("B", 9), ended()]:
         run.append(record)
-    said = f"The arms also differ in what nobody named: {says}." if says else ""
+    said = f"The arms also differ in what an arm leaves open: {says}." if says else ""
     assert verdict_of(run.snapshot()).unasked == said, "the cache was asked for"
     written = document(run).unasked
     assert written == ({"dtype": planned} if says else msgspec.UNSET)

@@ -83,7 +83,7 @@ const panel = makeRunPanel({
     quality.take(head.quality);
     element.classList.toggle('td-reads', Boolean(head.quality));
     const disturbed = head.arms.filter(arm => arm.spoilers.length).map(arm => arm.name);
-    setText(find('.td-interference'), disturbed.length ? '\u25B2 Possible interference (' + disturbed.join(' and ') + ')' : '');
+    setText(find('.td-interference'), disturbed.length ? '\u25B2 Interference or noise (' + disturbed.join(' and ') + ')' : '');
     annotations.take(head.arms.map(({ name, marks }) => ({ name, marks })), head.unit);
     stepTime.take(head.arms);
     start.take(head.arms);

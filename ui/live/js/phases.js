@@ -59,7 +59,7 @@ export function leftText(bar, sinceS) {
   if (bar.left_s !== null) return 'About ' + atLeast(bar.left_s - sinceS) + ' to go';
   if (bar.most_s !== null) return 'Pairs: at most ' + atLeast(bar.most_s - sinceS);
   if (!bar.parts.some(part => part.state === 'now')) return 'Waiting';
-  return 'First run here, ' + Math.floor(bar.spent_s + sinceS) + ' s so far';
+  return Math.floor(bar.spent_s + sinceS) + ' s so far';
 }
 
 /** @param {number} seconds */
