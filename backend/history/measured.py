@@ -21,7 +21,9 @@ class Measured(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        return f"Measured on {self.machine or 'an unknown machine'}: run {self.run}."
+        return (
+            f"These choices ran on {self.machine or 'an unknown machine'}, with lengths of their own: run {self.run}."
+        )
 
 
 def measured(fitting: Fit, listing: Listing, visitor: Visitor) -> Measured | None:

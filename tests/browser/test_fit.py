@@ -148,7 +148,9 @@ def test_encoders_several_gpus_and_what_is_refused_have_their_own_words(open_pag
     assert not page.locator(".td-fit").is_visible() and page.locator("#fit-gpu input").input_value() == evil
     fill(user, "fit-model", "Llama-3-8B")
     fill(user, "fit-gpu", "H100-SXM")
-    page.wait_for_selector(".td-fit-measured a[href='?run=recorded-launch-bound']:has-text('Measured on NVIDIA H100')")
+    page.wait_for_selector(
+        ".td-fit-measured a[href='?run=recorded-launch-bound']:has-text('These choices ran on NVIDIA H100')"
+    )
     fill(user, "fit-gpu", "RTX-4090")
     fill(user, "fit-gpus", "2")
     said(user, "fit-heading", "Llama 3 8B on 2 x RTX-4090")
