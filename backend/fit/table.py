@@ -149,8 +149,8 @@ def fit_facts(
     for names in itertools.product(*([choice.name for choice in axis.choices] for axis in axes)):
         arm = FitArm(facts, {axis.name: name for axis, name in zip(axes, names, strict=True)}, chosen, batch, shared)
         possible = arm.on(stocked(device.machine))
-        if refused(possible):
-            continue
+        if refused(possible) or any(possible.planned[axis] != name for axis, name in arm.choices.items()):
+            continue  # of what comes to another choice there is a row already: of gpt-oss in its own format
         if reason := parallel.unrunnable(facts, possible.plan.load.quantization, *shared):
             unsplit[reason] = None
         else:
@@ -191,6 +191,8 @@ def _answer_row(
     defaults = {axis.name: axis.default for axis in table_axes(facts)}
     context, batch, gpus = lengths
     arm = FitArm(facts, {**defaults, **found.choices}, context, batch)
+    planned = arm.on(stocked(device.machine)).planned
+    arm = dataclasses.replace(arm, choices={axis: planned[axis] for axis in arm.choices})
     row = fit_row(arm, dataclasses.replace(device, machine=of_gpus(device.machine, found.gpus)), offered, missing)
     return dataclasses.replace(
         row,
