@@ -230,7 +230,7 @@ def _rule(run: Snapshot) -> str:
     request = run.request
     if not request.until_s or len(run.arms) != 2:
         return ""
-    return f"rule: until decided, at most {plural(request.workload.repeats, 'pair')} or {duration(request.until_s)}"
+    return f"rule: until decided, at most {plural(request.workload.repeats, 'pair')} or {round(request.until_s, 1):g} s"
 
 
 # --- what to expect of a phase that is under way ---------------------------------------------------
