@@ -34,7 +34,7 @@ def divided_arm(text: str) -> tuple[str, dict[str, str]]:
     for part in parts:
         axis, sign, choice = (piece.strip() for piece in part.partition("="))
         if axis in presets and not sign:
-            raise InputError(f"The preset {axis!r} comes first, and alone: write {axis},axis=choice.")
+            raise InputError(f"An arm has one preset, which comes first: write {axis},axis=choice.")
         if not (axis and sign and choice):
             raise InputError(
                 f"Cannot parse {shown(part)!r} in the arm {shown(text.strip())!r}. Write axis=choice,axis=choice; "

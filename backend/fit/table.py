@@ -150,7 +150,7 @@ def fit_facts(
         arm = FitArm(facts, {axis.name: name for axis, name in zip(axes, names, strict=True)}, chosen, batch, shared)
         possible = arm.on(stocked(device.machine))
         if refused(possible) or any(possible.planned[axis] != name for axis, name in arm.choices.items()):
-            continue  # of what comes to another choice there is a row already: of gpt-oss in its own format
+            continue  # or is another row: gpt-oss without a choice is in MXFP4
         if reason := parallel.unrunnable(facts, possible.plan.load.quantization, *shared):
             unsplit[reason] = None
         else:

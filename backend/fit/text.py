@@ -155,7 +155,7 @@ def remarks(fit: Fit) -> list[str]:
     """Notes below the table."""
     facts = fit.facts
     packed = ""
-    if facts.quantization not in (None, "mxfp4"):  # of which there is a row by that name
+    if facts.quantization not in (None, "mxfp4"):  # which has a row of its own
         packed = f"The checkpoint is packed already ({facts.quantization}): quantization=none leaves it as it is."
     encoder = "An encoder generates nothing and keeps no KV cache: each figure is of one pass over the batch."
     order = ""

@@ -21,9 +21,8 @@ class Measured(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        return (
-            f"These choices ran on {self.machine or 'an unknown machine'}, with lengths of their own: run {self.run}."
-        )
+        machine = self.machine or "an unknown machine"
+        return f"The same choices ran on {machine}, with their own prompt and length: run {self.run}."
 
 
 def measured(fitting: Fit, listing: Listing, visitor: Visitor) -> Measured | None:

@@ -149,7 +149,7 @@ def test_encoders_several_gpus_and_what_is_refused_have_their_own_words(open_pag
     fill(user, "fit-model", "Llama-3-8B")
     fill(user, "fit-gpu", "H100-SXM")
     page.wait_for_selector(
-        ".td-fit-measured a[href='?run=recorded-launch-bound']:has-text('These choices ran on NVIDIA H100')"
+        ".td-fit-measured a[href='?run=recorded-launch-bound']:has-text('The same choices ran on NVIDIA H100')"
     )
     fill(user, "fit-gpu", "RTX-4090")
     fill(user, "fit-gpus", "2")

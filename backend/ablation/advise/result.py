@@ -406,10 +406,7 @@ def _headline(document: AdviceDocument, no_better: str) -> str:
     if document.rivals and not document.decided:
         sure = f" As good, as far as was measured: {' or '.join(document.rivals[:2])}."
     if no_better:
-        sure = (
-            f" Nothing is measurably better: {no_better} The figures of both are of these pairs, those of other arms "
-            "of trials before."
-        )
+        sure = f" Nothing is measurably better: {no_better} Both figures are of these pairs, others of earlier trials."
     device = document.machine.get("gpu1", document.machine["cpu"]).partition(",")[0]
     measured = len(document.measured)
     untried = sum(group.count for group in document.not_tried)

@@ -34,8 +34,8 @@ MOST_ARMS = 1_200
 
 AS_IT_COMES = "As it comes"
 
-LEAST_SHORT = 3
-"""Choices of a preset by whose title an arm is called."""
+LEAST_NAMED = 3
+"""Choices that a preset must have here for an arm to be called by its title."""
 
 SPARE = {"cpu": 1.15, "cuda": 1.05}
 """How far over a limit predicted memory must be for an arm to be ruled out without a run."""
@@ -47,23 +47,18 @@ KEEPS_QUALITY = {4: 0.8, 5: 0.4}
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One arm. `recipe`: the planned choices that change number formats, "" where the base has the same; `bound_s`: the
-    roofline bound of a step, None where no rate is known; `memory_bytes`: its predicted peak; `short`: its title, where
-    a preset has most of its choices."""
+    roofline bound of a step, None where no rate is known; `memory_bytes`: its predicted peak."""
 
     choices: Mapping[str, str]
     recipe: str
     bound_s: float | None
     memory_bytes: int
+    title: str = ""
     compiles: bool = False
-    short: str = ""
 
     @property
     def name(self) -> str:
         return arm_text(self.choices)
-
-    @property
-    def title(self) -> str:
-        return self.short or (titles_text(self.choices) if self.choices else AS_IT_COMES)
 
 
 class Pruned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,9 +119,9 @@ class Builder:
         self._known = set[bytes]()
         self._smallest: Candidate | None = None  # of those that are over a limit
         self._start = {"batching": "static"} if self._traffic is not None else {}  # no arm serves requests one by one
-        granted = ((preset, grant(preset, self.facts, self.machine, self._work)) for preset in arm_presets())
-        known = [(preset.title, dict(arm.choices)) for preset, arm in granted if preset.bundle]
-        self._bundles = sorted((one for one in known if len(one[1]) >= LEAST_SHORT), key=lambda one: -len(one[1]))
+        bundles = [preset for preset in arm_presets() if preset.bundle]
+        granted = [(one.title, grant(one, self.facts, self.machine, self._work).choices) for one in bundles]
+        self._named = sorted((one for one in granted if len(one[1]) >= LEAST_NAMED), key=lambda one: -len(one[1]))
         base = self._base()
         self.space = Space(question.wish, base, {base.name: base})
         if format_axes(self.checked(self._start).planned, self._base_planned):
@@ -196,12 +191,12 @@ class Builder:
         compiles = bool(checked.plan.generate.compile_mode)
         planned = checked.planned
         recipe = arm_text({axis: planned[axis] for axis in format_axes(self._base_planned, planned)})
-        seconds, short = step.seconds if step else None, self._title(choices)
-        return Candidate(dict(choices), recipe, seconds, checked.needed_bytes, compiles, short)
+        seconds, title = step.seconds if step else None, self._title(choices)
+        return Candidate(dict(choices), recipe, seconds, checked.needed_bytes, title, compiles)
 
     def _title(self, choices: Mapping[str, str]) -> str:
-        """The choices in words, or those that are beside a preset's behind its title."""
-        for title, own in self._bundles:
+        """An arm in words: the title of a preset that it contains, and the choices beside it; else all of them."""
+        for title, own in self._named:
             if own.items() <= choices.items():
                 beside = {axis: choice for axis, choice in choices.items() if axis not in own}
                 return f"{title} + {titles_text(beside)}" if beside else title

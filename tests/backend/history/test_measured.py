@@ -42,7 +42,7 @@ def test_a_run_of_the_same_model_and_arm_is_found(tmp_path: Path) -> None:
     with history_of(tmp_path / "h.sqlite", [made(one, (20,)) for one in runs]) as kept:
         one = measured(fitting, kept.listing, LOCAL_USER)
         assert one is not None and one.run == "elsewhere"
-        assert one.words == "These choices ran on NVIDIA H200, with lengths of their own: run elsewhere."
+        assert one.words == "The same choices ran on NVIDIA H200, with their own prompt and length: run elsewhere."
         assert measured(fitting, kept.listing, Visitor("guest:eve")) is None
     there = run_of("there", "Random:Llama-3-70B", choices, H100, at_s=1.0)
     with history_of(tmp_path / "two.sqlite", [made(one, (20,)) for one in (*runs, there)]) as kept:

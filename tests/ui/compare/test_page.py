@@ -137,7 +137,7 @@ def test_an_address_shows_the_arms_that_it_names_and_says_what_it_cannot(
     for wrong, words in {
         "cach=static": "Unknown axis 'cach'. Did you mean 'cache'?",
         "cache=statik": "Unknown cache choice 'statik'. Did you mean 'static'?",
-        "cache=static,lowest-latency": "The preset 'lowest-latency' comes first, and alone",
+        "cache=static,lowest-latency": "An arm has one preset, which comes first",
         "page_size=64": "Arm A: page_size=64 takes many requests. Use `tokendyno batch`, or set page_size=256.",
     }.items():
         shown = attach(a=wrong, b="cache=static")

@@ -72,8 +72,7 @@ def test_what_was_measured_again_decides_on_the_page_and_in_the_report(tmp_path:
     assert document.headline.endswith(
         ". For the least time a token, leave it as it comes: 10.0 ms a token, 513 MiB. Nothing is measurably better: "
         "measured again beside it, KV cache static + Decode loop custom was 1.00\u00d7 as fast. "
-        "One pair of runs has no interval. The figures of both are of these pairs, those of other arms of trials "
-        "before."
+        "One pair of runs has no interval. Both figures are of these pairs, others of earlier trials."
     )
     assert held(page.read_text())["headline"] == document.headline
     assert document.winners[0].run == "abcd1234", "its figures are of that run"
