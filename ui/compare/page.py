@@ -11,7 +11,7 @@ import msgspec
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.courses import Courses
 from tokendyno.backend.ablation.kinds import AdviceCourse, Sweep
-from tokendyno.backend.arms.bundles import bundle, grant, written_arm
+from tokendyno.backend.arms.bundles import bundle, gave_way, grant, written_arm
 from tokendyno.backend.arms.check import Checked, check
 from tokendyno.backend.arms.parse import for_one_prompt, make_config
 from tokendyno.backend.arms.presets import ArmPreset, arm_presets, prompts
@@ -369,18 +369,21 @@ class ComparePage(RunPage):
         is said, and leaves its arm as it is."""
         if not (address.a or address.b):
             return {}
-        model = address.model or self.model.value
+        model, work = address.model or self.model.value, Workload(prompt="?")
         updates: Updates = {}
-        wrong: dict[str, None] = {}
+        said: dict[str, None] = {}
         for arm, text in zip(self.arms, (address.a, address.b), strict=True):
             try:
-                asked = written_arm(arm.name, text, model, Workload(prompt="?"), lambda: self.bench.facts(model))
+                asked = written_arm(arm.name, text, model, work, lambda: self.bench.facts(model))
                 for_one_prompt(asked)
                 updates |= zip(arm.axes, choice_values(asked.choices), strict=True)
                 updates[arm.preset] = asked.preset if bundle(asked.preset) else CUSTOM
+                if "," in asked.preset:  # an arm with choices of its own shows no preset, nor what of it gave way
+                    notes = gave_way(asked, self.bench.facts(model), hardware.detect(), work)
+                    said |= dict.fromkeys(f"Arm {arm.name}: {note.reason}" for note in notes)
             except InputError as error:
-                wrong[redact(str(error))] = None
-        return updates | ({self.message: " ".join(wrong)} if wrong else {})
+                said[redact(str(error))] = None
+        return updates | ({self.message: " ".join(said)} if said else {})
 
     def opened_course(self, course_id: str) -> Updates:
         """An ablation with the arms between which it goes, or a sweep with its arm; of advice, which has a page of its

@@ -134,6 +134,7 @@ def test_an_address_shows_the_arms_that_it_names_and_says_what_it_cannot(
     changed = attach(a="lowest-latency,dtype=bfloat16,kernels=off")
     assert [changed[f"axis-a-{axis}"] for axis in ("cache", "dtype", "kernels")] == ["static", "bfloat16", "off"]
     assert changed["preset-a"] == CUSTOM
+    assert "Arm A: Of the preset lowest-latency, cuda_graphs=manual is left out" in changed["message"]
     for wrong, words in {
         "cach=static": "Unknown axis 'cach'. Did you mean 'cache'?",
         "cache=statik": "Unknown cache choice 'statik'. Did you mean 'static'?",
