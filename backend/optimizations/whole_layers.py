@@ -80,6 +80,10 @@ LAYERS = {
     if layer
 }
 """Classes that a kernel may replace, and the layer name each is offered under."""
+GATED_MLP = "GatedMLP"
+"""The layer name under which their MLPs are offered whose gate and up are one matrix."""
+ROTATION = "rotary_pos_emb"
+"""The layer name under which transformers offers the function that rotates queries and keys."""
 
 
 def unknown_router(router: Router) -> str:

@@ -27,7 +27,7 @@ from tokendyno.backend.optimizations.conditions import (
     runs_own_mxfp4,
     uses_own_loop,
 )
-from tokendyno.backend.optimizations.whole_layers import WHOLE, unknown_router
+from tokendyno.backend.optimizations.whole_layers import GATED_MLP, ROTATION, WHOLE, unknown_router
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import literal
@@ -40,6 +40,12 @@ NO_NORMS = frozenset(
 )
 """Architectures without an RMSNorm that a kernel can replace: the first have one that transformers does not offer to
 any (Gemma's adds 1 to its weight), the others LayerNorm."""
+NO_ROTATION = frozenset(
+    {"bamba", "deepseek_v2", "deepseek_v3", "ernie4_5", "exaone4", "gemma3n_text", "gemma4", "glm", "glm4", "glm4_moe"}
+    | {"glm4_moe_lite", "gpt2", "gpt_neox", "helium", "minicpm3", "minimax_m2", "opt", "phi3", "qwen3_5"}
+    | {"qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next", "seed_oss", "stablelm", "youtu", "zamba2"}
+)
+"""Architectures of decoders whose queries and keys are rotated, if at all, by code that transformers offers to no kernel."""
 _DENSE = ("falcon_h1", "qwen2_moe", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next")
 """Architectures with multipliers that become part of dense rows, or with a gate of a shared expert that kernels read as
 dense."""
@@ -119,6 +125,10 @@ def may_replace(layer: str, s: Subject) -> bool:
         whole = WHOLE.get(s.facts.architecture)
         joined = s.choices["projections"] == "fused" or whole_as_they_come(s)
         return whole is not None and layer in (whole.rotary, whole.norm) and joined
+    if layer == ROTATION:
+        return s.facts.architecture not in NO_ROTATION
+    if layer == GATED_MLP:
+        return s.facts.architecture in WHOLE and (s.choices["projections"] == "fused" or whole_as_they_come(s))
     return layer != "RMSNorm" or s.facts.architecture not in NO_NORMS
 
 

@@ -19,7 +19,7 @@ from tokendyno.backend.optimizations.axes.projections import (
     WITH_MULTIPLIERS,
     text_modules,
 )
-from tokendyno.backend.optimizations.whole_layers import LAYERS, unknown_router
+from tokendyno.backend.optimizations.whole_layers import GATED_MLP, LAYERS, unknown_router
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.quantized import Joined4bit, joinable_4bit, lay_together
 
@@ -201,6 +201,16 @@ def offer_layers(model: Any) -> None:
         return
     for layer_class in classes:
         replace_kernel_forward_from_hub(layer_class, LAYERS[layer_class.__name__], _computes_whole)
+    for mlp_class in {type(module) for module in model.modules() if _has_joined_gate(module)}:
+        replace_kernel_forward_from_hub(mlp_class, GATED_MLP, _has_joined_gate)
+
+
+def _has_joined_gate(module: Any) -> bool:
+    """Whether this is an MLP whose gate and up are one matrix, with nothing between its products but an activation."""
+    parts = dict(module.named_children())
+    joined = isinstance(parts.get("gate_up_proj"), nn.Linear) or "input_linear" in parts
+    joined = joined or any(type(parts.get(name)) is Fused for name in ("gate_proj", "up_proj", "w1"))
+    return joined and getattr(module, "gate_multiplier", 1.0) == getattr(module, "down_multiplier", 1.0) == 1.0
 
 
 def _computes_whole(module: Any) -> bool:

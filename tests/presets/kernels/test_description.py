@@ -18,6 +18,7 @@ from tests.support.whole_layers import MIXTURES, MODELS, build
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.router import read_router
 from tokendyno.backend.optimizations.whole_layers import LAYERS, PUBLISHED, WHOLE, unknown_router
+from tokendyno.backend.worker.patch import projections
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.projections import _computes_whole, fuse
 
@@ -217,6 +218,19 @@ def test_a_described_layer_is_the_layer(description: Any, architecture: str) -> 
             mine = computed(description, parts, given[0].view(-1), mixing, layer)
             out = out[0] if isinstance(out, tuple) else out
             torch.testing.assert_close(mine, out.view(-1), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("architecture", [*DENSE, *MIXTURES])
+def test_an_mlp_with_a_joined_gate_is_two_products_and_what_is_between_them(
+    description: Any, architecture: str
+) -> None:
+    model = build(architecture, "float32")
+    fuse(model)
+    x = torch.randn(1, 3, model.config.hidden_size)
+    for mlp in (module for module in model.modules() if projections._has_joined_gate(module)):
+        wide, down, act = description.feed_forward(mlp)
+        gate, up = wide(x).chunk(2, -1)
+        torch.testing.assert_close(down(act(gate) * up), mlp(x))
 
 
 def test_every_architecture_is_here_and_has_the_classes_that_are_offered() -> None:

@@ -16,7 +16,7 @@ from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.models.router import Router
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
-from tokendyno.backend.optimizations.axes.kernels import AXIS, NO_NORMS, may_replace
+from tokendyno.backend.optimizations.axes.kernels import AXIS, NO_NORMS, NO_ROTATION, may_replace
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, LoopKind, ParallelPlan, Plan
 from tokendyno.backend.script.parts import Script
 
@@ -33,14 +33,20 @@ def said(name: str, model: str | ModelFacts, machine: Machine, **choices: str) -
     return reasons
 
 
-@pytest.mark.parametrize("architecture", sorted(NO_NORMS))
-def test_where_no_rmsnorm_can_be_replaced_there_is_none_in_the_source(architecture: str) -> None:
+@pytest.mark.parametrize(
+    ("architecture", "mark"),
+    [
+        *((name, 'use_kernel_forward_from_hub("RMSNorm")') for name in sorted(NO_NORMS)),
+        *((name, "use_kernelized_func(apply_rotary_pos_emb)") for name in sorted(NO_ROTATION)),
+    ],
+)
+def test_what_kernels_cannot_replace_is_not_offered_in_the_source(architecture: str, mark: str) -> None:
     import inspect
 
     from transformers import MODEL_MAPPING, AutoConfig
 
     source = inspect.getsource(sys.modules[MODEL_MAPPING[type(AutoConfig.for_model(architecture))].__module__])
-    assert 'use_kernel_forward_from_hub("RMSNorm")' not in source
+    assert mark not in source
 
 
 OWN = {"cache": "static", "loop": "own"}

@@ -14,6 +14,7 @@ decoder_layer   its steps, a kernel each, and when it can be computed so:
   routing         which experts a token takes
   experts         their products for one token, `mixtures` for several
   exchange        sums over ranks
+prompts         between the products of many tokens: rotation, and gates
 steps           before and after all layers: angles, and the next token
 settings        how each kernel is cut and launched
 parts           what kernels share, as `core_parts` and `attention_parts`

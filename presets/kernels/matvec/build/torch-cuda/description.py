@@ -8,7 +8,7 @@ from transformers.activations import GELUTanh, NewGELUActivation, ReLUSquaredAct
 from transformers.pytorch_utils import Conv1D
 
 SILU, GELU, RELU2 = range(3)
-_ACTIVATIONS = {
+ACTIVATIONS = {
     **dict.fromkeys((nn.SiLU, SiLUActivation), SILU),
     **dict.fromkeys((GELUTanh, NewGELUActivation), GELU),
     ReLUSquaredActivation: RELU2,
@@ -173,11 +173,11 @@ def describe(module: nn.Module) -> Parts | None:
     mlp = getattr(module, "mlp", None) or getattr(module, "feed_forward", None)
     if hasattr(mlp, "experts"):
         return _of_mixture(parts, mlp)
-    wide, down, act = _feed_forward(module.shared_mlp if mlp is None else mlp)
-    if wide is None or type(act) not in _ACTIVATIONS:
+    wide, down, act = feed_forward(module.shared_mlp if mlp is None else mlp)
+    if wide is None or type(act) not in ACTIVATIONS:
         return None
     products, gated = (*parts.products, wide, down), wide is not getattr(mlp, "up_proj", None)
-    return parts._replace(products=products, activation=_ACTIVATIONS[type(act)], gated=gated)
+    return parts._replace(products=products, activation=ACTIVATIONS[type(act)], gated=gated)
 
 
 def _describe_alone(module: nn.Module) -> Parts | None:
@@ -191,7 +191,7 @@ def _describe_alone(module: nn.Module) -> Parts | None:
         parts = _describe_attention(mixer)._replace(**common, rotated=0)
         return None if parts.products[0] is None else parts
     mlp = getattr(mixer, "shared_experts", mixer)
-    act = _ACTIVATIONS.get(type(mlp.act_fn))
+    act = ACTIVATIONS.get(type(mlp.act_fn))
     parts = Parts(module, (mlp.up_proj, mlp.down_proj), **common, activation=act, gated=False)
     if mlp is mixer or act is None:
         return None if act is None else parts
@@ -273,7 +273,7 @@ def _describe_mixer(module: nn.Module) -> Parts | None:
     return Parts(mixer, products, mixer=sizes, tensors=tensors, between=between)
 
 
-def _feed_forward(mlp: nn.Module) -> tuple[nn.Module | None, nn.Module, nn.Module]:
+def feed_forward(mlp: nn.Module) -> tuple[nn.Module | None, nn.Module, nn.Module]:
     """Of an MLP gate and up as one, None where they are not fused, or up alone; down; and the activation."""
     if hasattr(mlp, "input_linear"):
         return mlp.input_linear, mlp.output_linear, mlp.activation
@@ -317,7 +317,7 @@ def _of_mixture(parts: Parts, mlp: nn.Module) -> Parts | None:
     if getattr(getattr(parts.attention, "config", None), "clip_qkv", None):
         return None
     if shared is not None:
-        if not hasattr(shared.gate_proj, "whole") or _ACTIVATIONS.get(type(shared.act_fn)) != SILU:
+        if not hasattr(shared.gate_proj, "whole") or ACTIVATIONS.get(type(shared.act_fn)) != SILU:
             return None
         gate = (mlp.shared_expert_gate,) if hasattr(mlp, "shared_expert_gate") else ()
         parts = parts._replace(products=(*parts.products, shared.gate_proj.whole, shared.down_proj, *gate))
@@ -338,7 +338,7 @@ def _describe_gpt2(module: nn.Module) -> Parts | None:
     attention, mlp = module.attn, module.mlp
     products = (attention.c_attn, attention.c_proj, mlp.c_fc, mlp.c_proj)
     crossed = hasattr(module, "crossattention")
-    if crossed or type(mlp.act) not in _ACTIVATIONS or any(type(one) is not Conv1D for one in products):
+    if crossed or type(mlp.act) not in ACTIVATIONS or any(type(one) is not Conv1D for one in products):
         return None
     before, between = module.ln_1, module.ln_2
     return Parts(
@@ -346,7 +346,7 @@ def _describe_gpt2(module: nn.Module) -> Parts | None:
         products,
         _weights([before, None, between, None]),
         before.eps,
-        activation=_ACTIVATIONS[type(mlp.act)],
+        activation=ACTIVATIONS[type(mlp.act)],
         shifts=(before.bias, None, between.bias, None),
         gated=False,
     )

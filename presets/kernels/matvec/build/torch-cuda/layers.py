@@ -5,7 +5,7 @@ from inspect import Parameter, Signature
 import torch
 from torch import nn
 
-from . import decoder_layer, exchange, ops, steps
+from . import decoder_layer, exchange, ops, prompts, steps
 
 
 class _Layer(nn.Module):
@@ -176,6 +176,26 @@ def _angles(module, x, position_ids, dtype, copies=2, *layer_type):
     kind = f"{layer_type[0]}_" if layer_type else ""
     frequencies, scaling = (getattr(module, f"{kind}{name}") for name in ("inv_freq", "attention_scaling"))
     return steps.rotary(frequencies, position_ids, scaling, dtype, copies)
+
+
+class rotary_pos_emb(_Layer):
+    """Replaces the function that rotates queries and keys, by its name in transformers: one kernel for all tokens."""
+
+    def forward(self, q, k, cos, sin, unsqueeze_dim=1):
+        if prompts.can_rotate(self, q, k, cos, sin, unsqueeze_dim):
+            return prompts.rotate(q, k, cos, sin, unsqueeze_dim)
+        return type(self).forward(self, q, k, cos, sin, unsqueeze_dim)
+
+
+class GatedMLP(_Layer):
+    """Replaces an MLP whose gate and up are one matrix: what is between its two products is one kernel."""
+
+    def forward(self, x):
+        parts = prompts.gate_of(self, x)
+        if parts is None:
+            return type(self).forward(self, x)
+        wide, down, activation = parts
+        return down(prompts.gated(wide(x), activation))
 
 
 class StepEnd(_Layer):
