@@ -45,7 +45,7 @@ def test_logits_are_those_of_float32_within_the_formats_rounding(architecture: s
 
 
 def test_a_layer_that_gives_something_else_than_the_models_own_keeps_that() -> None:
-    """Here another activation than what its description reads. The ledger's row counts the layer."""
+    """Here a product that is doubled, which no description reads. The ledger's row counts the layer."""
     import torch
 
     from tests.support.decode_loop import greedy
@@ -53,7 +53,8 @@ def test_a_layer_that_gives_something_else_than_the_models_own_keeps_that() -> N
 
     model, plain = with_kernels(build("granite")), build("granite")
     for one in (model, plain):
-        one.model.layers[1].mlp.act_fn.forward = torch.nn.functional.relu
+        down = one.model.layers[1].mlp.down_proj
+        down.forward = lambda x, down=down: 2 * torch.nn.functional.linear(x, down.weight)
     assert torch.equal(Maker(model, 60)(prompt(9)), greedy(plain, prompt(9)))
     kept = [one.kernel for one in layers(model) if one.layer == "DecoderLayer"]
     assert len(kept) == 4 and kept.count("") == 1
