@@ -45,7 +45,7 @@ NO_ROTATION = frozenset(
     | {"glm4_moe_lite", "gpt2", "gpt_neox", "helium", "minicpm3", "minimax_m2", "opt", "phi3", "qwen3_5"}
     | {"qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next", "seed_oss", "stablelm", "youtu", "zamba2"}
 )
-"""Architectures of decoders whose queries and keys are rotated, if at all, by code that transformers offers to no kernel."""
+"""Architectures of decoders whose queries and keys are rotated, if at all, by code that no kernel can replace."""
 _DENSE = ("falcon_h1", "qwen2_moe", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next")
 """Architectures with multipliers that become part of dense rows, or with a gate of a shared expert that kernels read as
 dense."""
