@@ -138,7 +138,7 @@ def test_every_state_at_every_width(open_page: Open, query: str, there: str, the
     assert (found, said) == ([], [])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_whole_run_by_keyboard_alone(open_page: Open) -> None:
     user = open_page(height=900)
     keys, page = user.page.keyboard, user.page

@@ -266,7 +266,7 @@ def test_what_nobody_chose_is_set_the_same_with_one_press_and_the_run_says_how_f
     user.page.locator(".td-run-bar", has_text="Stopped after").wait_for()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_what_more_hides_is_a_chip_beside_run_that_puts_it_back(open_page: Open) -> None:
     user = open_page("?view=compare&model=pocket")
     user.wait("document.querySelector('#will .td-line-text').textContent.startsWith('Run: ')")

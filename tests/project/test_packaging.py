@@ -139,6 +139,7 @@ def test_it_runs_in_a_folder_full_of_its_own_names(packages: Path, tmp_path: Pat
     assert list(tmp_path.rglob("*.executed")) == []
 
 
+@pytest.mark.full
 def test_a_copy_without_the_links_runs_as_it_lies(clone: Path, tmp_path: Path) -> None:
     """What an upload to a Space keeps of a clone."""
     copy = tmp_path / "copy"

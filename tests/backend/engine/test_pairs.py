@@ -86,6 +86,7 @@ def test_arms_that_write_the_same_in_one_format_are_not_read(bench: Bench) -> No
     assert gate is not None and gate.state == "settled" and "quality" not in run.arms["A"].phases
 
 
+@pytest.mark.full
 def test_stop_while_texts_are_read_keeps_what_was_measured(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     append = bench.runs.append
 

@@ -129,12 +129,12 @@ if any(one.startswith("tokendyno.backend.worker") for one in sys.orig_argv):
 """What the kernels compute, where there is no GPU: the rest of a packed model is as it is on one."""
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("model", "split"),
     [
         (PACKED, {"parallel": "expert-2"}),
-        pytest.param("random", {"parallel": "tensor-2", "projections": "fused"}, marks=pytest.mark.full),
+        ("random", {"parallel": "tensor-2", "projections": "fused"}),
     ],
 )
 def test_ranks_keep_their_blocks_of_mxfp4_as_they_lie_and_give_the_text_of_one_process(

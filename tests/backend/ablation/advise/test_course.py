@@ -146,7 +146,7 @@ def test_a_base_that_breaks_is_a_failed_run(
     assert "The model as it comes cannot be measured" in shown.err and bool(shown.out) == bool(trials)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_advice_on_the_command_line_ends_in_its_budget_and_is_not_sought_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
