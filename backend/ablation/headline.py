@@ -66,7 +66,9 @@ def _speed(comparison: Comparison | None) -> str:
     if comparison.outcome == "no_difference":
         return f"no difference ({interval}\u00d7)"
     if not comparison.decided:
-        return f"not decided ({interval}\u00d7)" if comparison.telling else "not decided: the pairs differ too much"
+        if comparison.telling:
+            return f"not decided ({interval}\u00d7)"
+        return f"not decided: {'two rounds tell little' if comparison.pairs == 2 else 'the pairs differ too much'}"
     return f"{three(comparison.ratio)}\u00d7 as fast ({interval})"
 
 

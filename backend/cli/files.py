@@ -22,9 +22,10 @@ def typed_path(name: str) -> Path:
 
 
 def read_prompt(path: Path, option: str = "--prompt-file") -> str:
-    """The text of a file that `option` named. Reads no more than a prompt may have: it may be an endless device."""
+    """The text of a file that `option` named, of "-" that of standard input. Reads no more than a prompt may have: it
+    may be an endless device."""
     try:
-        with open(path, "rb") as file:
+        with open(0 if str(path) == "-" else path, "rb", closefd=str(path) != "-") as file:
             data = file.read(MAX_PROMPT_BYTES + 1)
     except OSError as error:
         raise InputError(

@@ -148,7 +148,9 @@ def add_workload(sub: argparse.ArgumentParser) -> None:
     add_model(sub)
     prompt = sub.add_argument_group("prompt options")
     prompt.add_argument("--prompt", help="text to continue (default: the first one in presets/prompts.toml)")
-    prompt.add_argument("--prompt-file", type=typed_path, metavar="FILE", help="read the prompt from a UTF-8 file")
+    prompt.add_argument(
+        "--prompt-file", type=typed_path, metavar="FILE", help="read the prompt from a UTF-8 file; - is standard input"
+    )
     add_number(prompt, "--prompt-tokens", 0, "cut or repeat the prompt to N tokens; without --prompt a synthetic one")
     add_number(prompt, "--max-new-tokens", 256, "tokens to generate at most, or forward passes of an encoder")
     add_number(prompt, "--batch-size", 1, "copies of the prompt in one batch")

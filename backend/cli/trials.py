@@ -205,5 +205,8 @@ def how_to_go_on(bench: Bench, options: argparse.Namespace) -> str:
     if options.journal is not None:
         return f"Finished trials are kept in {options.journal}: the same command goes on."
     if bench.store.path is not None:
-        return "Finished trials are kept: open them in History on the page and press Go on."
+        return (
+            "Finished trials are kept: open them in History on the page and press Go on. With --journal FILE the same "
+            "command goes on here."
+        )
     return "Only what is shown here is left of finished trials; with --journal FILE the same command could go on."

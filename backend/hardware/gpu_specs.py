@@ -103,8 +103,13 @@ def find_gpu(name: str) -> GpuSpec:
     model = _key(re.sub(r"(?i)\b\d+\s*gi?b\b", "", name)) or key
     similar = [other for other in names if key and (model in other or other in model)]
     similar = similar or difflib.get_close_matches(key, names, n=3, cutoff=0.5)
-    hint = f" Did you mean {' or '.join(names[other] for other in similar[:3])}?" if similar else ""
+    if re.fullmatch(r"\s*\d+(\.\d+)?\s*gi?b\s*", name, re.IGNORECASE):
+        raise InputError(
+            f"{shown(name)} is a size of memory. What fits in it: tokendyno fit --vram {shown(''.join(name.split()))}. "
+            "GPUs by name: tokendyno list gpus."
+        )
+    known = f"Did you mean {' or '.join(names[other] for other in similar[:3])}? " if similar else ""
     raise InputError(
-        f"The catalogue has no GPU {shown(name)!r}.{hint} Known: {', '.join(spec.name for spec in gpus())}. Fit "
-        "takes any other GPU by its memory, such as 24GiB (tokendyno fit --vram 24GiB)."
+        f"The catalogue has no GPU {shown(name)!r}. {known}All of them: tokendyno list gpus. Fit takes any other GPU "
+        "by its memory: tokendyno fit --vram 24GiB."
     )

@@ -4,6 +4,7 @@ verdict, figure and table."""
 import importlib
 import json
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, chain, cycle
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -91,12 +92,25 @@ class RunResult(Result[Document]):
         return verdict_of(self.run, self._gate).sentence
 
     def _rows(self) -> Rows:
-        """A row for each step of each arm's first run."""
+        """A row for each step of each arm's runs, repeat by repeat; memory is that of the first."""
         return [
-            {"arm": name, "step": step, "time_s": time_s, "latency_s": latency_s, "memory_bytes": memory}
+            {
+                "arm": name,
+                "repeat": number,
+                "step": step,
+                "time_s": time_s,
+                "latency_s": latency_s,
+                "memory_bytes": size,
+            }
             for name, arm in self.arms.items()
-            for step, (time_s, latency_s, memory) in enumerate(
-                zip(arm.time_s, arm.latency_s, arm.memory_bytes, strict=True)
+            for number, repeat in enumerate(arm.repeats)
+            for step, (latency_s, time_s, size) in enumerate(
+                zip(
+                    repeat.latency_s,
+                    accumulate(repeat.latency_s),
+                    chain(() if number else arm.memory_bytes, cycle([None])),
+                    strict=False,
+                )
             )
         ]
 

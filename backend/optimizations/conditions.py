@@ -40,7 +40,8 @@ def slow_bfloat16(s: Subject) -> FormatTime | None:
     facts, quantized = s.facts, s.facts.quantization or s.choices["quantization"] != "none"
     if s.cuda or not s.decoder or facts.dtype != "bfloat16" or quantized:
         return None
-    measured = nearest(s.machine.bfloat16, 2 * facts.parameters, s.batch_size)
+    rows = 1 if batches_continuously(s) else s.batch_size  # a request's text is the same however many others there are
+    measured = nearest(s.machine.bfloat16, 2 * facts.parameters, rows)
     if measured is None or measured.ratio < CLEARLY_SLOWER or 4 * facts.parameters > s.machine.memory_bytes / 4:
         return None
     return measured

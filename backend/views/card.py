@@ -10,7 +10,7 @@ from tokendyno.backend.models import is_random
 from tokendyno.backend.runs.quality import UNREAD, Gate
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import variation
-from tokendyno.backend.runs.summary import NOISY_CV, Comparison
+from tokendyno.backend.runs.summary import NOISY_CV, Comparison, Summary
 from tokendyno.backend.runs.texts import format_axes
 from tokendyno.backend.units import bytes_text, plural, seconds_text, three, times
 from tokendyno.backend.views.comparison import (
@@ -104,7 +104,30 @@ def _of_prompt(run: Snapshot, pair: Pair, comparison: Comparison, gate: Gate | N
         _tile("Peak memory", bytes_text, a.peak_memory_bytes, b.peak_memory_bytes, difference.get("memory")),
     ]
     rates = [a.batch_tokens_per_s, b.batch_tokens_per_s] if run.unit == "token" else []
-    return _card(run, pair, comparison, gate, gained, tiles, rates)
+    longer = _longer(a, b) if comparison.outcome == "b_faster" else ""
+    return _card(run, pair, comparison, gate, gained, tiles, rates, longer)
+
+
+_CLEARLY = 1.05
+"""How many times as long a text takes from where on that is said of an arm that is faster a token."""
+
+
+def _longer(a: Summary, b: Summary) -> str:
+    """What a first token costs an arm B that takes less time for each later one, in a sentence: where a text of this
+    length took longer for it; "" where it did not, or noise may be why."""
+    (first_a, step_a), (first_b, step_b) = ((one.ttft_s, one.latency_mean_s) for one in (a, b))
+    apart = a.ttft_interval_s and b.ttft_interval_s and b.ttft_interval_s[0] > a.ttft_interval_s[1]
+    if not (first_a and first_b and step_a and step_b and apart):
+        return ""
+    tokens, later_s = min(a.tokens, b.tokens), first_b - first_a
+    text_a, text_b = first_a + (tokens - 1) * step_a, first_b + (tokens - 1) * step_b
+    if text_b < _CLEARLY * text_a:
+        return ""
+    from_tokens = math.ceil(later_s / (step_a - step_b)) + 1
+    return (
+        f"Its first token comes {joined(later_s)} later: {tokens:,} tokens took {times(text_b / text_a)} as long, and "
+        f"from {from_tokens:,} on they take less."
+    )
 
 
 def _of_requests(run: Snapshot, pair: Pair, comparison: Comparison) -> Card:
@@ -145,10 +168,13 @@ def _card(
     gained: str,
     tiles: Sequence[CardTile | None],
     tokens_per_s: Sequence[float | None],
+    longer: str = "",
 ) -> Card:
-    """The card of a run of either kind. `gained`: what B gains in speed, in words."""
+    """The card of a run of either kind. `gained`: what B gains in speed, in words; `longer`: see `_longer`."""
     head = headline(comparison, pair.names, serves=run.request.traffic is not None)
     tone, recommendation = _recommendation(run, comparison, pair, gate)
+    if longer and tone == "good":
+        tone, recommendation = "open", "Worth it for longer texts alone"
     compiling = compiling_sentence(run) if run.request.traffic is None else ""
     ends = f"{head.ends} ({comparison.confidence:.0%})" if head.ends else ""
     if comparison.low is not None and not comparison.telling:
@@ -168,7 +194,7 @@ def _card(
         comparison.decided,
         recommendation,
         tone,
-        " ".join(filter(None, [_reason(run, gained, pair.memory, _quality_sentence(run, gate)), compiling])),
+        " ".join(filter(None, [_reason(run, gained, pair.memory), longer, _quality_sentence(run, gate), compiling])),
         confidence(run, comparison),
         [tile for tile in tiles if tile is not None],
         _next(run, tone, pair.names),
@@ -199,12 +225,12 @@ def _recommendation(run: Snapshot, comparison: Comparison, pair: Pair, gate: Gat
     return "open", "Not worth it here: it changes nothing"
 
 
-def _reason(run: Snapshot, gained: str, memory: Bytes | None, quality: str) -> str:
-    """What B saves and what it costs, in at most two sentences. `gained`: in speed, "" for nothing."""
+def _reason(run: Snapshot, gained: str, memory: Bytes | None) -> str:
+    """What B saves and takes, in a sentence. `gained`: in speed, "" for nothing."""
     change = memory.change("B") if memory is not None and not run.equal_arms else 0.0
     takes = f"takes {less_or_more(change)} {'the ' if change >= 1 else ''}memory" if change else ""
     clauses = " and ".join(filter(None, [gained, takes]))
-    return " ".join(filter(None, [f"It {clauses}." if clauses else "", quality]))
+    return f"It {clauses}." if clauses else ""
 
 
 def _cost(run: Snapshot, names: Mapping[str, str], tokens_per_s: Sequence[float | None]) -> str:

@@ -196,8 +196,9 @@ class BreakEven(msgspec.Struct, frozen=True):
     """When an arm that starts later, but takes less time a token, has caught up.
 
     later_s   by how much it starts later, from the end of its imports
-    tokens    from how many on it is ahead; `low`, `high`: 95% interval; `high` is None where it has no end, and both
-              where nothing was repeated
+    again_s   that of this which is its first token: what it takes longer in each text; negative where it takes less
+    tokens    from how many on, of one text, it is ahead; `low`, `high`: 95% interval; `high` is None where it has no
+              end, and both where nothing was repeated
     """
 
     later_s: float
@@ -205,6 +206,12 @@ class BreakEven(msgspec.Struct, frozen=True):
     tokens: float
     low: float | None = None
     high: float | None = None
+    again_s: float = 0.0
+
+    def texts(self, tokens: int) -> float:
+        """From how many texts of so many tokens on it is ahead, at the least 1; infinite where it never is."""
+        gained_s = (tokens - 1) * self.saved_s - self.again_s
+        return max(1.0, (self.later_s - self.again_s) / gained_s) if gained_s > 0 else math.inf
 
 
 def break_even(early: Started, late: Started) -> BreakEven | None:
@@ -224,7 +231,8 @@ def break_even(early: Started, late: Started) -> BreakEven | None:
         low, high = later_s / most_s, later_s / least_s if least_s > 0 else None
     elif saved_s < _SAME_SPEED * slow.latency_mean_s:
         return None
-    return BreakEven(later_s, saved_s, later_s / saved_s, low, high)
+    again_s = fast.ttft_s - slow.ttft_s if fast.ttft_s and slow.ttft_s else 0.0
+    return BreakEven(later_s, saved_s, later_s / saved_s, low, high, again_s)
 
 
 def pays_sentence(run: Snapshot) -> str:
@@ -295,10 +303,14 @@ def _paid_back(name: str, pays: BreakEven, unit: Unit, tokens: int) -> str:
     if pays.low is not None and pays.high is None:
         return f"{lead}: whether that ever pays is not settled (from {_count(pays.low)} {steps} on at best)."
     between = f" ({_count(pays.low)} to {_count(pays.high)})" if pays.low is not None and pays.high else ""
-    runs = math.ceil(pays.tokens / tokens)
-    after = f", in run {runs:,} of this length" if runs > 1 else ""
+    texts, of_one, after = pays.texts(tokens), "", ""
+    if math.isinf(texts):
+        of_one = " of one text"
+        after = f", and never in texts of {tokens:,}, each of which begins {joined(pays.again_s)} later"
+    elif texts > 1:
+        after = f", in run {math.ceil(texts):,} of this length"
     once = "" if between else ", by one pair of runs"
-    return f"{lead}: it pays from {_count(pays.tokens)} {steps} on{between}{after}{once}."
+    return f"{lead}: it pays from {_count(pays.tokens)} {steps}{of_one} on{between}{after}{once}."
 
 
 def _count(tokens: float) -> str:

@@ -390,6 +390,10 @@ def _proof(evidence: Sequence[Evidence], axes: set[str]) -> str:
 # --- in a sentence ----------------------------------------------------------------------------------
 
 
+_MUCH_LATER = 1.5
+"""How many times as long a first token takes, from where on that is said of the arm that is fastest after it."""
+
+
 def _headline(document: AdviceDocument, no_better: str) -> str:
     """The answer: what to use, how fast and how large it is, and how sure that is."""
     if not document.winners:
@@ -402,6 +406,10 @@ def _headline(document: AdviceDocument, no_better: str) -> str:
         parts.insert(0, f"first token {' '.join(seconds_text(arm.start_s))} after its imports")
     if best.ratio is not None and (bounds := _interval(best.low, best.high)):
         parts.append(f"{three(best.ratio)}\u00d7 as fast as it comes in pairs of runs{bounds}")
+    first_s, base_s = arm.ttft_s, next((one.ttft_s for one in document.measured if not one.choices), None)
+    if first_s and base_s and first_s > _MUCH_LATER * base_s:
+        first, base = (" ".join(seconds_text(seconds)) for seconds in (first_s, base_s))
+        parts.append(f"but the first one takes {first}, not {base}")
     sure = ""
     if document.rivals and not document.decided:
         sure = f" As good, as far as was measured: {' or '.join(document.rivals[:2])}."

@@ -18,6 +18,7 @@ from tokendyno.backend.optimizations import all_axes, axis_names
 
 BAD_FIT = [
     (["--gpu", "MI300X"], "The catalogue has no GPU 'MI300X'."),
+    (["--gpu", "24 GiB"], "24 GiB is a size of memory. What fits in it: tokendyno fit --vram 24GiB."),
     (["--vram", "16g"], "24GiB (2^30) or 24GB (10^9)"),
     (["--vram", "24GiB", "--gpu", "T4"], "not allowed with argument"),
     (["--context", "9000"], "Pocket, 5M has 4,096 positions"),

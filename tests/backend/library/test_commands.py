@@ -44,6 +44,9 @@ def test_a_run_is_a_document_a_table_and_a_figure(capsys: pytest.CaptureFixture[
 def test_a_verdict_is_the_sentence_of_the_page() -> None:
     run = folded(shipped_records("recorded-half-bytes"))
     result = RunResult(document(run), run.snapshot())
+    table, arm = result.to_pandas(), result.arms["B"]
+    assert len(arm.repeats) > 1 and len(table[table["arm"] == "B"]) == sum(len(one.latency_s) for one in arm.repeats)
+    assert list(table[(table["arm"] == "B") & (table["repeat"] == 1)]["latency_s"]) == arm.repeats[1].latency_s
     assert result.verdict.startswith("float32 ran 1.5\u00d7 as fast as bfloat16 (1.3 to 1.7)")
 
 

@@ -1,5 +1,6 @@
 """Where the start of an arm goes, from records with clocks of their own, and from when on waiting pays."""
 
+import math
 from collections.abc import Mapping
 
 import msgspec
@@ -19,8 +20,17 @@ from tokendyno.backend.messages import (
 )
 from tokendyno.backend.runs.records import ArmEvent, Record
 from tokendyno.backend.runs.run import Run
+from tokendyno.backend.views.start import (
+    BreakEven,
+    _paid_back,
+    break_even,
+    crossing,
+    pays_sentence,
+    standing,
+    start_of,
+    start_text,
+)
 from tokendyno.backend.views.start import Started as StartedArm
-from tokendyno.backend.views.start import break_even, crossing, pays_sentence, standing, start_of, start_text
 
 SECONDS: Mapping[PhaseName, float] = {"start": 0.5, "import": 3.0, "load": 2.0, "compile": 10.0, "warmup": 1.0}
 STAGES = {"tokenizer": 0.2, "read": 1.0, "quantize": 0.5, "move": 0.2}
@@ -154,6 +164,23 @@ def test_waiting_pays_from_so_many_tokens_on() -> None:
     )
     slower = run_of(arm_of("A", quick, 0.01, None), arm_of("B"))  # type: ignore[arg-type]
     assert pays_sentence(slower.snapshot()) == ""
+
+
+@pytest.mark.parametrize(
+    ("again_s", "tokens", "texts"),
+    [
+        (0.0, 32, 1.35 / 0.0248),
+        (0.01, 32, 1.34 / 0.0148),
+        (-0.01, 32, 1.36 / 0.0348),
+        (0.267, 32, math.inf),
+        (0.0, 4096, 1.0),
+    ],
+)
+def test_a_first_token_that_comes_later_comes_later_in_each_text(again_s: float, tokens: int, texts: float) -> None:
+    pays = BreakEven(1.35, 0.0008, 1.35 / 0.0008, again_s=again_s)
+    assert pays.texts(tokens) == pytest.approx(texts)
+    never = f"tokens of one text on, and never in texts of {tokens}, each of which begins 267 ms later"
+    assert (never in _paid_back("B", pays, "token", tokens)) == math.isinf(texts)
 
 
 def test_imports_for_which_one_arm_alone_waited_are_not_held_against_it() -> None:
