@@ -36,7 +36,7 @@ TITLES = {
     "capture": "Capturing CUDA graphs",
     "warmup": "Warm-up",
     "between": "Between these",
-    "prefill": "First token",
+    "prefill": "First token of the first run",
 }
 """What a start consists of, in the order in which it happens."""
 

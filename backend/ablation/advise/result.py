@@ -2,6 +2,7 @@
 and what was not. Only what was measured is ranked."""
 
 import math
+import shlex
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from tokendyno.backend.ablation.advise.steps import EXPLORE, Steps
 from tokendyno.backend.ablation.advise.wishes import TITLES, Question, Wish, token_s
 from tokendyno.backend.ablation.journal import Cost as Quality
 from tokendyno.backend.ablation.journal import TrialsDocument, document_head
+from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.ablation.trials import DOUBTFUL
 from tokendyno.backend.arms.arguments import arguments_of, parts_of
 from tokendyno.backend.arms.check import Checked
@@ -22,10 +24,11 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import TOKENS, Evidence
 from tokendyno.backend.export.short import short_script
+from tokendyno.backend.hardware.gpu_specs import gpus
 from tokendyno.backend.quality.recipes import recipes
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.statistics import Estimate, estimate
-from tokendyno.backend.units import bytes_text, interval_text, plural, seconds_text, three
+from tokendyno.backend.units import bytes_text, interval_text, plural, seconds_text, tells_nothing, three
 from tokendyno.backend.views.card import confidence
 from tokendyno.backend.views.comparison import lowered
 from tokendyno.backend.views.ledger import ledger_rows
@@ -178,6 +181,10 @@ def predicted_document(builder: Builder, question: Question, gpu: str, runs: Run
             parts.append(f"of all formats, {_prediction(best)}{quality}")
         sought = f"{builder.facts.label} on {gpu}, where nothing was measured. For {TITLES[question.wish]}"
         headline = f"{sought}, by bounds and predicted memory: {'; '.join(parts)}."
+        if gpu in {spec.name for spec in gpus()} and len(builder.machine.gpus) == 1:
+            arm, which = arm_text((same_format or best).choices) or "baseline", " of the first" if parts[1:] else ""
+            command = f"tokendyno export --model {shlex.quote(question.model)} --gpu {gpu} --arm {shlex.quote(arm)}"
+            headline += f" The script{which}: {command}"
     return _document(builder, question, pruned=by_reason(builder.space.pruned), predicted=arms, headline=headline)
 
 
@@ -242,6 +249,18 @@ class _Answer:
                 title, interval = self.space.arms[self._last.arm].title, _interval(comparison.low, comparison.high)
                 again = f"measured again beside it, {title} was {three(comparison.ratio)}\u00d7 as fast{interval}"
                 self.no_better = f"{again}. {confidence(snapshot, comparison)}"
+                if others := self._faster_once():
+                    self.no_better += (
+                        f" In earlier trials {' and '.join(others)} took less: more budget measures them again."
+                    )
+
+    def _faster_once(self) -> list[str]:
+        """Up to two arms whose trials, which were not measured again, took less time than the model as it comes."""
+        limit_s = _CLEARLY_LESS * (self.arms[self.space.base.name].latency_mean_s or 0.0)
+        others = [self.arms[name] for name in self.now.able if name not in self._columns]
+        faster = [arm for arm in others if arm.latency_mean_s and arm.latency_mean_s < limit_s]
+        faster.sort(key=lambda arm: arm.latency_mean_s or 0.0)
+        return [f"{arm.title} ({arm.time})" for arm in faster[:2]]
 
     def _measured(self, arm: Candidate) -> MeasuredArm:
         trials = self.steps.trials(arm.name)
@@ -264,7 +283,8 @@ class _Answer:
             peak_memory_bytes=max(trial.peak_memory_bytes for trial in trials),
             bound_s=arm.bound_s,
             quality=self.steps.cost_of(arm.name),
-            barred=self.now.disqualified.get(arm.name, ""),
+            barred=self.now.disqualified.get(arm.name, "")
+            or ("its quality was not read" if self.steps.needs_reading(arm.name) else ""),
         )
         if self._run is None or (column := self._columns.get(arm.name)) is None:
             return measured
@@ -326,6 +346,13 @@ class _Answer:
             )
         elif name != base:
             ratio = self.steps.ratio(base, name)
+            if (
+                ratio
+                and ratio.low
+                and ratio.high
+                and tells_nothing(measured.trials, ratio.value, ratio.low, ratio.high)
+            ):
+                ratio = Estimate(ratio.value)
             trials = f"{plural(measured.trials, 'trial')} while advice was sought"
             certificate.append(f"In effect as planned in {trials}{_bounds(ratio)}.")
         here = hardware.versions()
@@ -390,6 +417,8 @@ def _proof(evidence: Sequence[Evidence], axes: set[str]) -> str:
 # --- in a sentence ----------------------------------------------------------------------------------
 
 
+_CLEARLY_LESS = 0.95
+"""Times the time of the model as it comes: what trials show below that is said, though nothing confirmed it."""
 _MUCH_LATER = 1.5
 """How many times as long a first token takes, from where on that is said of the arm that is fastest after it."""
 
@@ -413,8 +442,12 @@ def _headline(document: AdviceDocument, no_better: str) -> str:
     sure = ""
     if document.rivals and not document.decided:
         sure = f" As good, as far as was measured: {' or '.join(document.rivals[:2])}."
+    if document.complete and not best.run and document.wish in ("latency", "throughput") and arm.choices:
+        sure += f" {UNCONFIRMED}"
     if no_better:
-        sure = f" Nothing is measurably better: {no_better} Both figures are of these pairs, others of earlier trials."
+        sure = (
+            f" Nothing was shown to be better: {no_better} Both figures are of these pairs, others of earlier trials."
+        )
     device = document.machine.get("gpu1", document.machine["cpu"]).partition(",")[0]
     measured = len(document.measured)
     untried = sum(group.count for group in document.not_tried)

@@ -70,7 +70,7 @@ def test_what_was_measured_again_decides_on_the_page_and_in_the_report(tmp_path:
         assert isinstance(course, AdviceCourse)
         document = course.document()
     assert document.headline.endswith(
-        ". For the least time a token, leave it as it comes: 10.0 ms a token, 513 MiB. Nothing is measurably better: "
+        ". For the least time a token, leave it as it comes: 10.0 ms a token, 513 MiB. Nothing was shown to be better: "
         "measured again beside it, KV cache static + Decode loop custom was 1.00\u00d7 as fast. "
         "One pair of runs has no interval. Both figures are of these pairs, others of earlier trials."
     )
