@@ -124,7 +124,11 @@ class Listing:
         )
 
         def group(row: Row, count: int) -> Row:
-            return msgspec.structs.replace(row, trials=count, work=plural(count, "trial"), line="")
+            """That the newest trial was given up, or ran the arm it ran, says nothing of all of them."""
+            status, arms = ("done" if row.status in ("cancelled", "failed") else row.status), row.arms
+            return msgspec.structs.replace(
+                row, trials=count, work=plural(count, "trial"), line="", status=status, arms=arms if arms[1:] else []
+            )
 
         # no count where control characters of an imported run's id are not in what is shown of it
         return [group(row, counts[row.trial]) if row.trial in counts else row for row in rows]

@@ -83,6 +83,16 @@ def test_an_imported_trial_with_control_characters_in_its_id_is_a_row_like_other
     assert (row.trial, row.trials) == ("worth-1", 0)
 
 
+def test_that_the_newest_trial_was_given_up_or_had_one_arm_is_not_said_of_all(tmp_path: Path) -> None:
+    alone = trial_of("t1", "advice-1", 2_001.0)
+    request = msgspec.structs.replace(alone.request, arms=alone.request.arms[:1])
+    alone = msgspec.structs.replace(alone, request=request, arms=alone.arms[:1])
+    given_up = [alone, msgspec.structs.replace(made(alone)[-1], status="cancelled", verdict="")]
+    with history_of(tmp_path / "h.sqlite", [made(trial_of("t0", "advice-1", 2_000.0)), given_up]) as kept:
+        (row,) = kept.listing.find(Search(), LOCAL_USER).rows
+    assert (row.id, row.trials, row.status, row.arms) == ("t1", 2, "done", [])
+
+
 def test_the_trials_of_an_ablation_are_one_row(tmp_path: Path) -> None:
     trials = [trial_of(f"t{n}", "worth-1", 2_000.0 + n) for n in range(3)]
     others = [trial_of("other", "sweep-2", 1_500.0), run_on("alone", at_s=2_001.5)]
