@@ -98,6 +98,9 @@ def load(
         for verdict in checked.verdicts:
             if verdict.level != "ok":
                 say(f"{verdict.level} ({verdict.axis}): {verdict.reason}")
+        if checked.planned["compile"] != "off":
+            again = "" if max_length else ", and so does a longer one, unless max_length says how long texts get"
+            say(f"note (compile): The first text compiles, for a minute or so{again}.")
     loading = inner.load()
     if progress:
         shown_until(lambda: inner.run, loading.done)
