@@ -116,6 +116,7 @@ def advice_blocks(document: AdviceDocument) -> list[Block]:
     head: list[Line] = [Styled(document.headline, "bold")]
     if document.predicted:
         columns, rows = PREDICTED_COLUMNS, [predicted_row(arm) for arm in document.predicted]
+        head += [f"For its script: {document.command}"] if document.command else []
     else:
         spent = f"{document.spent_s:.0f} s of {document.budget_s:g}"
         head.append(f"{document.model_label}: {document.counts}; {spent}")

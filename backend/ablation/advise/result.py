@@ -131,7 +131,8 @@ class AdviceDocument(TrialsDocument, frozen=True, tag="advise"):
     complete   whether nothing is left to do; decided: whether the winner is told from every rival, else `rivals` are
                those that may be as good
     not_tried  arms that would have been possible, with the reason
-    predicted  on a GPU that is not here, where nothing is measured: the arms by bound and memory
+    predicted  on a GPU that is not here, where nothing is measured: the arms by bound and memory; command: what writes
+               the script of the first arm that the headline names, "" for a GPU that has no name
     """
 
     workload: Workload
@@ -148,6 +149,7 @@ class AdviceDocument(TrialsDocument, frozen=True, tag="advise"):
     pruned: list[Pruned] = []
     not_tried: list[Pruned] = []
     predicted: list[PredictedArm] = []
+    command: str = ""
 
     @property
     def counts(self) -> str:
@@ -169,7 +171,7 @@ def predicted_document(builder: Builder, question: Question, gpu: str, runs: Run
             "machine that has one, or for latency, memory or throughput."
         )
     arms = predicted(builder, question.limits, gpu, runs)
-    headline = f"Nothing keeps to the limits on {gpu}, by bounds and predicted memory."
+    headline, command = f"Nothing keeps to the limits on {gpu}, by bounds and predicted memory.", ""
     if arms:
         same_format = next((arm for arm in arms if not arm.format), None)
         best = min(arms, key=lambda arm: arm.memory_bytes if question.wish == "memory" else arm.bound_s or math.inf)
@@ -182,10 +184,10 @@ def predicted_document(builder: Builder, question: Question, gpu: str, runs: Run
         sought = f"{builder.facts.label} on {gpu}, where nothing was measured. For {TITLES[question.wish]}"
         headline = f"{sought}, by bounds and predicted memory: {'; '.join(parts)}."
         if gpu in {spec.name for spec in gpus()} and len(builder.machine.gpus) == 1:
-            arm, which = arm_text((same_format or best).choices) or "baseline", " of the first" if parts[1:] else ""
-            command = f"tokendyno export --model {shlex.quote(question.model)} --gpu {gpu} --arm {shlex.quote(arm)}"
-            headline += f" The script{which}: {command}"
-    return _document(builder, question, pruned=by_reason(builder.space.pruned), predicted=arms, headline=headline)
+            arm = shlex.quote(arm_text((same_format or best).choices) or "baseline")
+            command = f"tokendyno export --model {shlex.quote(question.model)} --gpu {gpu} --arm {arm}"
+    pruned = by_reason(builder.space.pruned)
+    return _document(builder, question, pruned=pruned, predicted=arms, headline=headline, command=command)
 
 
 def _prediction(arm: PredictedArm) -> str:

@@ -90,8 +90,9 @@ PREDICTED_COLUMNS = ["Predicted", "Least time a token", "Memory", "Recorded", ""
 
 def predicted_view(view_id: str, document: AdviceDocument) -> AdviceView:
     """What is to be expected on a GPU that is not here."""
+    script = f" For its script: {document.command}" if document.command else ""
     course = CourseView(
-        view_id, "done", "By bounds and predicted memory: nothing was measured.", "", 1.0, "", "", False
+        view_id, "done", f"By bounds and predicted memory: nothing was measured.{script}", "", 1.0, "", "", False
     )
     rows = [predicted_row(arm) for arm in document.predicted]
     table = [PREDICTED_COLUMNS, *rows] if rows else []

@@ -97,7 +97,7 @@ def test_what_fits_and_what_would_run_are_what_the_commands_write(capsys: pytest
     assert max(drawn(fit).y) > 1 << 30
     advice = td.advise("random:Llama-3-8B", gpu="H100-SXM", progress=False)
     assert "on H100-SXM, where nothing was measured." in advice.verdict and len(advice.to_pandas()) >= 3
-    assert "tokendyno export --model random:Llama-3-8B --gpu H100-SXM --arm " in advice.verdict
+    assert "tokendyno export --model random:Llama-3-8B --gpu H100-SXM --arm " in advice.document.command
     good, bad = td.check("pocket", {"cache": "static"}), td.check("pocket", "loop=own")
     assert good.runnable and good.verdict == "This arm would run."
     assert not bad.runnable and "Set cache=static." in bad.verdict
