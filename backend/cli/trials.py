@@ -206,7 +206,7 @@ def how_to_go_on(bench: Bench, options: argparse.Namespace) -> str:
         return f"Finished trials are kept in {options.journal}: the same command goes on."
     if bench.store.path is not None:
         return (
-            "Finished trials are kept: open them in History on the page and press Go on. With --journal FILE the same "
-            "command goes on here."
+            "Finished trials are kept: open them in History on the page and press Go on. What is begun with --journal "
+            "FILE goes on here, too, by the same command."
         )
     return "Only what is shown here is left of finished trials; with --journal FILE the same command could go on."

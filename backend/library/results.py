@@ -4,7 +4,7 @@ verdict, figure and table."""
 import importlib
 import json
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, chain, cycle
+from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -93,26 +93,15 @@ class RunResult(Result[Document]):
 
     def _rows(self) -> Rows:
         """A row for each step of each arm's runs, repeat by repeat; memory is that of the first."""
-        return [
-            {
-                "arm": name,
-                "repeat": number,
-                "step": step,
-                "time_s": time_s,
-                "latency_s": latency_s,
-                "memory_bytes": size,
-            }
-            for name, arm in self.arms.items()
-            for number, repeat in enumerate(arm.repeats)
-            for step, (latency_s, time_s, size) in enumerate(
-                zip(
-                    repeat.latency_s,
-                    accumulate(repeat.latency_s),
-                    chain(() if number else arm.memory_bytes, cycle([None])),
-                    strict=False,
-                )
-            )
-        ]
+        rows: list[dict[str, Any]] = []
+        for name, arm in self.arms.items():
+            for number, repeat in enumerate(arm.repeats):
+                sizes = [None] * len(repeat.latency_s) if number else arm.memory_bytes
+                steps = zip(repeat.latency_s, accumulate(repeat.latency_s), sizes, strict=True)
+                for step, (latency_s, time_s, size) in enumerate(steps):
+                    row = {"arm": name, "repeat": number, "step": step, "time_s": time_s, "latency_s": latency_s}
+                    rows.append(row | {"memory_bytes": size})
+        return rows
 
     def _figure(self, figures: Any) -> Any:
         return figures.latency({name: arm.latency_s for name, arm in self.arms.items()}, self.verdict)

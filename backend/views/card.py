@@ -117,7 +117,7 @@ def _longer(a: Summary, b: Summary) -> str:
     length took longer for it; "" where it did not, or noise may be why."""
     (first_a, step_a), (first_b, step_b) = ((one.ttft_s, one.latency_mean_s) for one in (a, b))
     apart = a.ttft_interval_s and b.ttft_interval_s and b.ttft_interval_s[0] > a.ttft_interval_s[1]
-    if not (first_a and first_b and step_a and step_b and apart):
+    if not (first_a and first_b and step_a and step_b and apart) or step_b >= step_a:  # texts of unequal lengths
         return ""
     tokens, later_s = min(a.tokens, b.tokens), first_b - first_a
     text_a, text_b = first_a + (tokens - 1) * step_a, first_b + (tokens - 1) * step_b
@@ -125,8 +125,8 @@ def _longer(a: Summary, b: Summary) -> str:
         return ""
     from_tokens = math.ceil(later_s / (step_a - step_b)) + 1
     return (
-        f"Its first token comes {joined(later_s)} later: {tokens:,} tokens took {times(text_b / text_a)} as long, and "
-        f"from {from_tokens:,} on they take less."
+        f"Its first token comes {joined(later_s)} later: a text of {tokens:,} tokens took {times(text_b / text_a)} as "
+        f"long; one of {from_tokens:,} or more takes less."
     )
 
 
@@ -174,7 +174,7 @@ def _card(
     head = headline(comparison, pair.names, serves=run.request.traffic is not None)
     tone, recommendation = _recommendation(run, comparison, pair, gate)
     if longer and tone == "good":
-        tone, recommendation = "open", "Worth it for longer texts alone"
+        tone, recommendation = "open", "Worth it for longer texts only"
     compiling = compiling_sentence(run) if run.request.traffic is None else ""
     ends = f"{head.ends} ({comparison.confidence:.0%})" if head.ends else ""
     if comparison.low is not None and not comparison.telling:

@@ -196,7 +196,8 @@ class BreakEven(msgspec.Struct, frozen=True):
     """When an arm that starts later, but takes less time a token, has caught up.
 
     later_s   by how much it starts later, from the end of its imports
-    again_s   that of this which is its first token: what it takes longer in each text; negative where it takes less
+    again_s   that of this which is its first token: what it takes longer in each text; negative where it takes less.
+              Of passes, whose first is like the others, what it saves with that one
     tokens    from how many on, of one text, it is ahead; `low`, `high`: 95% interval; `high` is None where it has no
               end, and both where nothing was repeated
     """
@@ -231,7 +232,7 @@ def break_even(early: Started, late: Started) -> BreakEven | None:
         low, high = later_s / most_s, later_s / least_s if least_s > 0 else None
     elif saved_s < _SAME_SPEED * slow.latency_mean_s:
         return None
-    again_s = fast.ttft_s - slow.ttft_s if fast.ttft_s and slow.ttft_s else 0.0
+    again_s = fast.ttft_s - slow.ttft_s if fast.ttft_s and slow.ttft_s else -saved_s
     return BreakEven(later_s, saved_s, later_s / saved_s, low, high, again_s)
 
 

@@ -45,6 +45,10 @@ SHOWN_FROM = 3
 """Trials from which on an interval is shown: two bound next to nothing."""
 
 UNCONFIRMED = "Advice ended before the best arm could be measured again in fresh workers."
+_CLEARLY_LESS = 0.95
+"""Times the time of the model as it comes: what trials show below that is said, though nothing confirmed it."""
+_MUCH_LATER = 1.5
+"""How many times as long a first token takes, from where on that is said of the arm that is fastest after it."""
 
 
 class MeasuredArm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -252,9 +256,8 @@ class _Answer:
                 again = f"measured again beside it, {title} was {three(comparison.ratio)}\u00d7 as fast{interval}"
                 self.no_better = f"{again}. {confidence(snapshot, comparison)}"
                 if others := self._faster_once():
-                    self.no_better += (
-                        f" In earlier trials {' and '.join(others)} took less: more budget measures them again."
-                    )
+                    less = f"In earlier trials {' and '.join(others)} took less"
+                    self.no_better += f" {less}, which a larger budget may confirm."
 
     def _faster_once(self) -> list[str]:
         """Up to two arms whose trials, which were not measured again, took less time than the model as it comes."""
@@ -348,12 +351,7 @@ class _Answer:
             )
         elif name != base:
             ratio = self.steps.ratio(base, name)
-            if (
-                ratio
-                and ratio.low
-                and ratio.high
-                and tells_nothing(measured.trials, ratio.value, ratio.low, ratio.high)
-            ):
+            if ratio and tells_nothing(measured.trials, ratio.value, ratio.low or 0, ratio.high or 0):
                 ratio = Estimate(ratio.value)
             trials = f"{plural(measured.trials, 'trial')} while advice was sought"
             certificate.append(f"In effect as planned in {trials}{_bounds(ratio)}.")
@@ -419,12 +417,6 @@ def _proof(evidence: Sequence[Evidence], axes: set[str]) -> str:
 # --- in a sentence ----------------------------------------------------------------------------------
 
 
-_CLEARLY_LESS = 0.95
-"""Times the time of the model as it comes: what trials show below that is said, though nothing confirmed it."""
-_MUCH_LATER = 1.5
-"""How many times as long a first token takes, from where on that is said of the arm that is fastest after it."""
-
-
 def _headline(document: AdviceDocument, no_better: str) -> str:
     """The answer: what to use, how fast and how large it is, and how sure that is."""
     if not document.winners:
@@ -440,11 +432,11 @@ def _headline(document: AdviceDocument, no_better: str) -> str:
     first_s, base_s = arm.ttft_s, next((one.ttft_s for one in document.measured if not one.choices), None)
     if first_s and base_s and first_s > _MUCH_LATER * base_s:
         first, base = (" ".join(seconds_text(seconds)) for seconds in (first_s, base_s))
-        parts.append(f"but the first one takes {first}, not {base}")
+        parts.append(f"but the first token takes {first}, not {base}")
     sure = ""
     if document.rivals and not document.decided:
         sure = f" As good, as far as was measured: {' or '.join(document.rivals[:2])}."
-    if document.complete and not best.run and document.wish in ("latency", "throughput") and arm.choices:
+    if UNCONFIRMED in best.certificate:
         sure += f" {UNCONFIRMED}"
     if no_better:
         sure = (
