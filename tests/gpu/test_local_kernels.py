@@ -1,4 +1,4 @@
-"""Kernels from the local folders that `tools/local_kernels.py` makes: FlashAttention 3, held against attention in
+"""Kernels from the local folders that `tools/local_kernels.py` makes: FlashAttention 2 and 3, held against attention in
 float64, and Liger's RMSNorm, against a model's own."""
 
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tokendyno.backend.hardware.kernel_packages import local_overrides
-from tokendyno.backend.optimizations.axes.attention import HUB_FA3
+from tokendyno.backend.optimizations.axes.attention import HUB_FA2, HUB_FA3
 
 pytestmark = pytest.mark.gpu
 HEADS, KV_HEADS, D = 8, 2, 64
@@ -15,13 +15,14 @@ PAGE = 32
 LIGER = "kernels-community/liger-kernels"
 
 
-@pytest.fixture(scope="module")
-def kernel() -> Any:
-    if HUB_FA3 not in local_overrides():
-        pytest.skip(f"LOCAL_KERNELS names no folder for {HUB_FA3} (see tools/local_kernels.py)")
+@pytest.fixture(scope="module", params=[(HUB_FA2, 4), (HUB_FA3, 1)], ids=["2", "3"])
+def kernel(request: pytest.FixtureRequest) -> Any:
+    name, version = request.param
+    if name not in local_overrides():
+        pytest.skip(f"LOCAL_KERNELS names no folder for {name} (see tools/local_kernels.py)")
     from kernels import get_kernel
 
-    return get_kernel(HUB_FA3, version=1)
+    return get_kernel(name, version=version)
 
 
 def random(*shape: int) -> Any:
