@@ -95,19 +95,19 @@ def _forward(q, k, v, starts, max_q, max_k, scale, causal, window, softcap, SINK
     scale = q.shape[-1] ** -0.5 if scale is None else scale
 CALL'''
 
-FLASH2_CALL = '''    return torch.ops._vllm_fa2_C.varlen_fwd(
+FLASH2_CALL = """    return torch.ops._vllm_fa2_C.varlen_fwd(
         q, k, v, None, starts, starts if cu_seqlens_k is None else cu_seqlens_k, lengths, None, block_table, None,
         int(max_q), int(max_k), 0.0, scale, False, causal, window[0], window[1], softcap or 0.0, False, 0, None,
     )[0]
-'''
+"""
 
-FLASH3_CALL = '''    return torch.ops._vllm_fa3_C.fwd(
+FLASH3_CALL = """    return torch.ops._vllm_fa3_C.fwd(
         q, k, v, None, None, None, None,  # new keys and values, values beside the queries, output
         starts, cu_seqlens_k, None, None, lengths, int(max_q), int(max_k), block_table,
         None, None, None, None, None, None, None, None,  # rows of the batch, padding, rotary, scales of FP8
         scale, causal, window[0], window[1], softcap or 0.0, True, None, 0, None, 0, s_aux, 1, 0, None,
     )[0]
-'''
+"""
 
 
 def _flash_code(library: str, call: str, sinks: bool) -> str:
