@@ -34,6 +34,7 @@ from tokendyno.backend.units import plural
 
 _STYLES: dict[Margin, str] = {"comfortable": "green", "tight": "yellow", "does not fit": "red"}
 _OPTIONAL = {
+    "Dtype",
     "Workspace",
     "Activations",
     "Runtime",
@@ -45,7 +46,7 @@ _OPTIONAL = {
 }
 """Columns that a narrow terminal may leave out."""
 
-_NUMBERS = _OPTIONAL - {"Would do"} | {"Peak", "Margin", "Bound per token", "Bound per pass"}
+_NUMBERS = _OPTIONAL - {"Dtype", "Would do"} | {"Peak", "Margin", "Bound per token", "Bound per pass"}
 
 
 class ShardingDocument(msgspec.Struct, frozen=True):

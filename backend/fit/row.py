@@ -121,6 +121,7 @@ Margin = Literal["comfortable", "tight", "does not fit"]
 class FitRow:
     """One combination at the requested context and batch; bytes are per GPU.
 
+    dtype           number format of the activations, of the KV cache and of weights that are not quantized
     margin_bytes    memory of the device beyond the peak; negative if it does not fit
     max_context     longest context that fits, up to the model's positions; 0 if not even one token does
     floor_s         roofline bound per token at the requested context; None if the bandwidth is unknown
@@ -134,6 +135,7 @@ class FitRow:
     """
 
     choices: Mapping[str, str]
+    dtype: str
     weights_bytes: int
     kv_bytes: int
     kv_host_bytes: int
@@ -157,10 +159,12 @@ def fit_row(arm: FitArm, device: Device, offered: Sequence[Card], missing: str =
     setup = arm.setup(arm.on(device.machine), device.machine)
     estimate, room = arm.memory(setup), device.memory_bytes
     margin_bytes = room - estimate.total
-    rates = device.limits(resolved_dtype(arm.facts, setup.dtype))
+    dtype = resolved_dtype(arm.facts, setup.dtype)
+    rates = device.limits(dtype)
     most = max(1, len(device.machine.gpus)) if device.here else parallel.MAX_GPUS
     return FitRow(
         choices=arm.choices,
+        dtype=dtype,
         weights_bytes=estimate.weights,
         kv_bytes=estimate.kv,
         kv_host_bytes=estimate.kv_elsewhere,

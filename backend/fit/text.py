@@ -20,7 +20,7 @@ def columns(fit: Fit) -> list[str]:
     else:
         sizes = ["Weights", "KV cache size", "Workspace", "Runtime", "Peak", "Margin", "Longest context"]
     also = ["Besides"] if any(row.beside for row in fit.rows) else []
-    return ["Fits", *axes, *also, *sizes, "Would do", f"Bound per {unit(fit)}"]
+    return ["Fits", *axes, *also, "Dtype", *sizes, "Would do", f"Bound per {unit(fit)}"]
 
 
 def unit(fit: Fit) -> str:
@@ -37,6 +37,7 @@ def cells(fit: Fit, row: FitRow) -> list[str]:
         SIGNS[row.margin],
         *(row.choices[axis.name] for axis in table_axes(fit.facts)),
         *also,
+        row.dtype,
         _size(row.weights_bytes),
         *cache,
         *sizes,

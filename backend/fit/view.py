@@ -14,6 +14,7 @@ from tokendyno.backend.models import ModelFacts, resolve
 from tokendyno.backend.optimizations import Optimization, titles_text
 from tokendyno.backend.plan import DYNAMIC, UNWINDOWED
 from tokendyno.backend.predict.kv import kv_bytes, kv_polyline
+from tokendyno.backend.predict.weights import itemsize
 from tokendyno.backend.units import bytes_text
 
 ALIKE = 0.02
@@ -28,9 +29,6 @@ WORDS: dict[Margin, str] = {
 
 BESIDE = ("gpt-oss-20b", "Mistral-7B-v0.1", "Gemma-3-1b")
 """Models with a window in every other layer, in all layers, and in five of six."""
-
-ITEM_BYTES = 2
-"""Bytes of a number in a key or value: all of these models are published in bfloat16."""
 
 MOST_TOKENS = 32_768
 """The last context of the curves: the positions that Mistral and Gemma have."""
@@ -159,6 +157,7 @@ def view(fit: Fit, run: str = "", measured: str = "") -> FitView:
     if fit.encoder:
         parts = ["Weights", "Activations", "Runtime"]
     reasons = {row.not_here for row in fit.rows}
+    dtype = fit.rows[0].dtype if fit.rows else fit.facts.dtype
     return FitView(
         label=fit.facts.label,
         heading=heading(fit),
@@ -174,8 +173,8 @@ def view(fit: Fit, run: str = "", measured: str = "") -> FitView:
         not_here=reasons.pop() if len(reasons) == 1 else "",
         run=run,
         measured=measured,
-        kinds=kind_curves(fit.facts),
-        windows=window_curves(fit.facts),
+        kinds=kind_curves(fit.facts, dtype),
+        windows=window_curves(fit.facts, dtype),
     )
 
 
@@ -234,29 +233,32 @@ def _line(names: list[str], memory_bytes: int, *, chosen: bool = False) -> CardL
 # --- the KV cache over the context: by kind, with and without a window -----------------------------
 
 
-def kind_curves(facts: ModelFacts) -> KindCurves:
-    """A curve for each kind of layer that the model has; none for an encoder."""
+def kind_curves(facts: ModelFacts, dtype: str) -> KindCurves:
+    """A curve for each kind of layer that the model has, with numbers of that dtype; none for an encoder."""
+    size = itemsize(facts, dtype)
     last = min(MOST_TOKENS, facts.max_positions)
-    contexts = [corner.length for corner in kv_polyline(facts, DYNAMIC, 1, last, 1, ITEM_BYTES, 0)]
-    sizes = [kv_bytes(facts, DYNAMIC, length, 1, ITEM_BYTES).by_kind() for length in contexts]
-    kinds = {kind: [size[kind] for size in sizes] for kind, most in sizes[-1].items() if most}
+    contexts = [corner.length for corner in kv_polyline(facts, DYNAMIC, 1, last, 1, size, 0)]
+    sizes = [kv_bytes(facts, DYNAMIC, length, 1, size).by_kind() for length in contexts]
+    kinds = {kind: [one[kind] for one in sizes] for kind, most in sizes[-1].items() if most}
     ends = [f"{kind} {' '.join(bytes_text(curve[-1]))}" for kind, curve in kinds.items()]
-    return KindCurves(contexts, kinds, f"{facts.label}, after {last:,} tokens: {', '.join(ends)}." if kinds else "")
+    said = f"{facts.label} in {dtype}, after {last:,} tokens: {', '.join(ends)}."
+    return KindCurves(contexts, kinds, said if kinds else "")
 
 
-def window_curves(facts: ModelFacts) -> Sequence[WindowCurve]:
-    """The curve of the model, where it has a window, before those of `BESIDE`."""
-    own = [facts] if any(layers.window for layers in facts.cache_layers) else []
-    models = [*own, *map(resolve, BESIDE)]
-    return list({model.label: _window_curve(model) for model in models}.values())
+def window_curves(facts: ModelFacts, dtype: str) -> Sequence[WindowCurve]:
+    """The curve of the model, where it has a window, before those of `BESIDE`, each in the dtype of its checkpoint."""
+    own = [_window_curve(facts, dtype)] if any(layers.window for layers in facts.cache_layers) else []
+    beside = (_window_curve(model, model.dtype) for model in map(resolve, BESIDE) if model.label != facts.label)
+    return [*own, *beside]
 
 
-def _window_curve(facts: ModelFacts) -> WindowCurve:
+def _window_curve(facts: ModelFacts, dtype: str) -> WindowCurve:
+    size = itemsize(facts, dtype)
     last = min(MOST_TOKENS, facts.max_positions)
-    corners = kv_polyline(facts, DYNAMIC, 1, last, 1, ITEM_BYTES, 0)
+    corners = kv_polyline(facts, DYNAMIC, 1, last, 1, size, 0)
     contexts = [corner.length for corner in corners]
     windowed = [corner.sliding + corner.full for corner in corners]
-    unwindowed = [kv_bytes(facts, UNWINDOWED, length, 1, ITEM_BYTES).total for length in contexts]
+    unwindowed = [kv_bytes(facts, UNWINDOWED, length, 1, size).total for length in contexts]
     ends = [" ".join(bytes_text(sizes[-1])) for sizes in (windowed, unwindowed)]
-    said = f"{facts.label}: {ends[0]} after {last:,} tokens; {ends[1]} without its window."
+    said = f"{facts.label} in {dtype}: {ends[0]} after {last:,} tokens; {ends[1]} without its window."
     return WindowCurve(facts.label, contexts, windowed, unwindowed, said)

@@ -318,7 +318,7 @@ def test_an_encoder_has_no_rows_about_a_cache() -> None:
     assert all(set(r.choices) == {"quantization"} and r.kv_bytes == 0 for r in found.rows)
     assert len({r.choices["quantization"] for r in found.rows}) == len(found.rows)
     names = fit_text.columns(found)
-    assert names[2:4] == ["Weights", "Activations"] and names[-1] == "Bound per pass"
+    assert names[2:5] == ["Dtype", "Weights", "Activations"] and names[-1] == "Bound per pass"
     assert "input of 512 tokens, batch 10" in printed(found) and "keeps no KV cache" in printed(found)
     assert view(found).parts == ["Weights", "Activations", "Runtime"]
     assert row_of(found).workspace_bytes > row_of(find("bert-base-uncased", "T4")).workspace_bytes
