@@ -120,6 +120,10 @@ def check(
     too large fits, which takes ten times as long as all else."""
     requested = defaults() | dict(config.choices)
     verdicts, planned, plan = _plan(requested, facts, machine, workload.batch_size)
+    verdicts = [
+        structs.replace(v, fix=_usable_fix(v, requested, facts, machine, workload.batch_size)) if v.fix else v
+        for v in verdicts
+    ]
     workload, traffic = of_arm(workload, traffic, plan)
     memory = _predicted_memory(plan, facts, machine, workload, traffic)
     room = _free_bytes(machine, plan) + freeable_bytes
@@ -161,6 +165,24 @@ def _plan(
         planned[axis.name] = axis.resolve(choice, subject)
         plan = axis.edit(plan, planned[axis.name], subject)
     return verdicts, planned, plan
+
+
+def _usable_fix(
+    verdict: Verdict, requested: Mapping[str, str], facts: ModelFacts, machine: Machine, batch_size: int
+) -> dict[str, str]:
+    """The fix of a refusal. Where a choice that it asks for would be refused itself, whatever other axes are set to:
+    the defaults of its axes, else of the refused one, else none."""
+    if verdict.level != "blocked":
+        return verdict.fix
+    default, axes = defaults(), {axis.name: axis for axis in all_axes()}
+    for fix in (verdict.fix, {axis: default[axis] for axis in verdict.fix}, {verdict.axis: default[verdict.axis]}):
+        choices = {**requested, **fix}
+        subject = subject_of(facts, machine, choices, batch_size)
+        then = [v for name in {verdict.axis, *fix} for v in axes[name].verdicts(choices[name], subject)]
+        refusals = (v for v in then if v.level == "blocked" and v.axis in fix and (v.axis in v.fix or not v.fix))
+        if verdict not in then and not any(refusals):
+            return fix
+    return {}
 
 
 def _with_values(axis: Optimization, choice: str, requested: str) -> str:

@@ -8,14 +8,17 @@ import msgspec
 import pytest
 
 from tests.support.machines import CPU, GIB, H200, MACHINES, NAMES, facts
+from tests.support.quantization import without
 from tokendyno.backend.arms.check import Checked, check, needed_bytes, prompt_tokens
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Verdict
+from tokendyno.backend.hardware import Machine
 from tokendyno.backend.optimizations import Optimization, all_axes
 
 SHORT = Workload(prompt="Once upon a time", max_new_tokens=32)
+CAPTURED = {"cache": "static", "loop": "own", "cuda_graphs": "manual"}
 
 
 def judge(model: str = "pocket", machine: Any = CPU, workload: Workload = SHORT, /, **choices: str) -> Checked:
@@ -135,6 +138,24 @@ def test_a_remedy_is_never_one_that_is_refused() -> None:
     )
     (verdict,) = of(judge("random:Llama-3-8B", bare), "model")
     assert verdict.fix == {"quantization": "torchao-int8"}
+
+
+@pytest.mark.parametrize(
+    ("model", "machine", "missing", "choices"),
+    [
+        ("pocket", CPU, "torchao", {"quantization": "torchao-int4"}),
+        ("pocket", H200, "torchao", {"quantization": "torchao-int4"}),
+        ("random:gpt2", H200, "bitsandbytes", {"quantization": "torchao-int8"}),
+        ("pocket", H200, "torchao", {"quantization": "bnb-int8", **CAPTURED}),
+        ("random:gpt2", H200, "", {"quantization": "bnb-int8", **CAPTURED}),
+    ],
+)
+def test_no_fix_asks_for_a_choice_that_would_be_refused_too(
+    model: str, machine: Machine, missing: str, choices: dict[str, str]
+) -> None:
+    blocked = judge(model, without(missing, machine), **choices).blocked
+    assert blocked and all(verdict.fix == {"quantization": "none"} for verdict in blocked)
+    assert judge(model, without(missing, machine), **{**choices, "quantization": "none"}).blocked == ()
 
 
 @pytest.mark.parametrize(
