@@ -34,7 +34,7 @@ tokendyno advise --model Qwen/Qwen3-0.6B --for memory --latency 30ms  # within l
 tokendyno advise --model random:Llama-3-8B --gpu H100-SXM  # a card that is not here
 
 tokendyno check --model gpt-oss-20b --arm attention=sdpa  # verdicts, without running
-tokendyno check --arm compiled --gpu H100-SXM --gpus 2  # on GPUs that are not here
+tokendyno check --arm parallel=tensor-2 --gpu H100-SXM --gpus 2  # on GPUs that are not here
 
 tokendyno export --arm lowest-latency           # a few lines for your own code
 tokendyno export --arm compiled --standalone -o compiled.py  # all of it: needs torch and transformers only

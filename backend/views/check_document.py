@@ -37,6 +37,7 @@ class CheckDocument(msgspec.Struct, frozen=True):
 
     free_bytes      of the device it would use, by which it was checked, and of which it needs `needed_bytes`
     device, gpus    the device and how many of it, 0 for a CPU
+    gpus_used       how many of these the arm would use
     assumed         what is taken for granted of a machine that is not here, "" for this one
     """
 
@@ -54,6 +55,7 @@ class CheckDocument(msgspec.Struct, frozen=True):
     download_bytes: int
     device: str
     gpus: int
+    gpus_used: int
     assumed: str
     kind: str = "check"
     schema: int = 3
@@ -72,7 +74,8 @@ class CheckDocument(msgspec.Struct, frozen=True):
 
     @property
     def where(self) -> str:
-        return f"{self.gpus} x {self.device}" if self.gpus > 1 else self.device
+        uses = f" (it uses {self.gpus_used})" if self.runnable and self.gpus_used < self.gpus else ""
+        return f"{self.gpus} x {self.device}{uses}" if self.gpus > 1 else self.device
 
 
 def step_bound(request: Request, facts: ModelFacts, checked: Checked, machine: Machine) -> StepBound | None:
@@ -94,7 +97,7 @@ def check_document(
     request: Request, facts: ModelFacts, checked: Checked, machine: Machine, download_bytes: int = 0
 ) -> CheckDocument:
     """The document of an arm that was checked for a machine. `download_bytes`: what a run would download."""
-    memory = checked.memory
+    memory, parallel, gpus = checked.memory, checked.plan.load.parallel, len(machine.gpus)
     predicted = PredictedBytes(memory.weights, memory.kv, memory.total, 100 * memory.margin)
     return CheckDocument(
         model=request.model,
@@ -110,6 +113,7 @@ def check_document(
         details=dict(checked.details),
         download_bytes=download_bytes,
         device=machine.name,
-        gpus=len(machine.gpus),
+        gpus=gpus,
+        gpus_used=min(gpus, max(parallel.ranks, parallel.devices)),
         assumed=machine.assumed,
     )

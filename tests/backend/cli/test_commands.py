@@ -111,7 +111,13 @@ def test_on_a_card_its_own_rules_and_memory_decide(capsys: pytest.CaptureFixture
     assert "2 GPUs" in capsys.readouterr().out
     assert main([*arm, "parallel=tensor-2", "--gpu", "T4", "--gpus", "2"]) == 0
     shown = capsys.readouterr().out
-    assert "would run on 2 x T4" in shown and "on each rank" in shown
+    assert "would run on 2 x T4." in shown and "on each rank" in shown
+
+
+def test_gpus_that_an_arm_leaves_idle_are_not_said_to_run_it(capsys: pytest.CaptureFixture[str]) -> None:
+    for arm, used in (("parallel=tensor-2", 2), ("parallel=device-map-2", 2), ("baseline", 1)):
+        assert main(["check", "--arm", arm, "--gpu", "H200", "--gpus", "3"]) == 0
+        assert f"This arm would run on 3 x H200-SXM (it uses {used})." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["check", "export"])
