@@ -109,6 +109,12 @@ def several(device: Device, gpus: int) -> Device:
     return dataclasses.replace(device, memory_bytes=least)
 
 
+def of_gpus(machine: Machine, count: int) -> Machine:
+    """The machine with so many of its first GPU."""
+    gpus = tuple(dataclasses.replace(gpu, index=at) for gpu in machine.gpus[:1] for at in range(count))
+    return dataclasses.replace(machine, gpus=gpus)
+
+
 def roomy(machine: Machine) -> Machine:
     """That machine with unlimited free memory."""
     free = tuple(dataclasses.replace(gpu, free_bytes=1 << 60) for gpu in machine.gpus)

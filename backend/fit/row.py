@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tokendyno.backend.arms.check import Checked, check
+from tokendyno.backend.arms.check import Checked, check, needed_bytes
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.fit.device import Device, roomy
+from tokendyno.backend.fit.device import Device, of_gpus, roomy
 from tokendyno.backend.hardware import Machine
-from tokendyno.backend.hardware.elsewhere import card_machine
+from tokendyno.backend.hardware.elsewhere import card_machine, stocked
 from tokendyno.backend.hardware.gpu_specs import GpuSpec, gpus
 from tokendyno.backend.models import ModelFacts, check_loadable
 from tokendyno.backend.predict import parallel
@@ -28,7 +28,8 @@ from tokendyno.backend.units import bytes_text
 class FitArm:
     """A combination of choices, given one prompt that fills all of the context but one token.
 
-    shared  (tensor_parallel, expert_parallel): GPUs that share the model; (1, 1): as the choices say
+    shared  (tensor_parallel, expert_parallel): GPUs that share the model, also where no choice of `parallel` does it;
+            (1, 1): as the choices say
     """
 
     facts: ModelFacts
@@ -63,9 +64,10 @@ class FitArm:
         return bisect.bisect_right(range(1, self.facts.max_positions + 1), room_bytes, key=needed)
 
 
-def refused(checked: Checked) -> bool:
-    """Whether a choice of the arm cannot run there, or would become another one."""
-    return any(v.level in ("blocked", "fallback") and v.axis != "model" for v in checked.verdicts)
+def why_refused(checked: Checked) -> str:
+    """Why a choice of the arm cannot run there, or would become another one; "" if none does."""
+    verdicts = (v for v in checked.verdicts if v.level in ("blocked", "fallback") and v.axis != "model")
+    return next((v.reason for v in verdicts), "")
 
 
 # --- the GPUs on which it would fit -----------------------------------------------------------------
@@ -73,35 +75,33 @@ def refused(checked: Checked) -> bool:
 Card = tuple[GpuSpec, Machine]
 
 
-def cards(machine: Machine) -> list[Card]:
-    """The GPUs of the catalogue, the smallest first, each in a machine like this one with every package."""
-    return [(spec, card_machine(machine, spec)) for spec in sorted(gpus(), key=lambda spec: spec.memory_bytes)]
+def cards(machine: Machine, count: int) -> list[Card]:
+    """The GPUs of the catalogue, the smallest first, so many of each in a machine like this one with every package."""
+    return [(spec, card_machine(machine, spec, count)) for spec in sorted(gpus(), key=lambda spec: spec.memory_bytes)]
 
 
 def smallest_card(arm: FitArm, offered: Sequence[Card]) -> str:
-    """Name of the first GPU on which the arm runs and fits, as many as `arm` says; "" if there is none."""
+    """Name of the first GPU on which the arm runs and fits, as many as are offered; "" if there is none."""
     peaks: dict[tuple[int, int], int | None] = {}
     for spec, machine in offered:
         if spec.capability not in peaks:  # what runs, and what it needs, is the same on all GPUs of a capability
             checked = arm.on(machine)
-            peaks[spec.capability] = None if refused(checked) else arm.memory(arm.setup(checked, machine)).total
+            peaks[spec.capability] = None if why_refused(checked) else arm.memory(arm.setup(checked, machine)).total
         peak = peaks[spec.capability]
         if peak is not None and peak <= spec.memory_bytes:
             return spec.name
     return ""
 
 
-def gpus_that_fit(arm: FitArm, setup: Setup, memory_bytes: int, most: int) -> int:
-    """The smallest number of GPUs of that memory, at most `most`, on which the model fits; 0 if none."""
+def gpus_that_fit(arm: FitArm, machine: Machine, memory_bytes: int, most: int) -> int:
+    """The smallest number of the machine's GPUs, at most `most`, on which the arm runs and fits; 0 if none."""
     for count in parallel.SIZES:
-        tensor, expert = parallel.group_sizes(arm.facts, count)
-        if not arm.shared[0] < count <= most or parallel.unsplittable(arm.facts, tensor, expert):
-            continue
-        if parallel.unrunnable(arm.facts, setup.quantization, tensor, expert):
-            continue
-        wider = replace(arm, shared=(tensor, expert))
-        if wider.memory(replace(setup, tensor_parallel=tensor, expert_parallel=expert)).total <= memory_bytes:
-            return count
+        if arm.shared[0] < count <= most:
+            choices, there = {**arm.choices, "parallel": parallel.choice_of(arm.facts, count)}, of_gpus(machine, count)
+            wider = replace(arm, choices=choices, shared=(1, 1))
+            checked = wider.on(stocked(there))
+            if not why_refused(checked) and wider.memory(wider.setup(checked, there)).total <= memory_bytes:
+                return count
     return 0
 
 
@@ -177,7 +177,7 @@ def fit_row(arm: FitArm, device: Device, offered: Sequence[Card], missing: str =
         floor_s=None if rates is None else bound(arm.facts, setup, arm.context, arm.batch, rates).seconds,
         fits=margin_bytes >= 0,
         smallest_gpu=smallest_card(arm, offered),
-        enough_gpus=0 if margin_bytes >= 0 else gpus_that_fit(arm, setup, room, most),
+        enough_gpus=0 if margin_bytes >= 0 else gpus_that_fit(arm, device.machine, room, most),
         not_here=missing or _not_here(arm, device),
     )
 
@@ -195,19 +195,11 @@ def _not_here(arm: FitArm, device: Device) -> str:
     checked = short.on(device.home)
     if reason := next((verdict.reason for verdict in checked.blocked), ""):
         return reason
-    needed = short.memory(short.setup(checked, device.home)).total
+    needed = needed_bytes(short.memory(short.setup(checked, device.home)), checked.plan)
     if needed <= device.home_bytes:
         return ""
     size, free = (" ".join(bytes_text(amount)) for amount in (needed, device.home_bytes))
     return f"It needs {size} here even for a short prompt, and {free} are free."
-
-
-def why_none(facts: ModelFacts, gpus: int) -> str:
-    """Why no row could be run on this machine, or ""."""
-    if gpus > 1:
-        choice = parallel.choice_of(facts, gpus)
-        return f"For {gpus} GPUs, set parallel={choice} on Compare." if choice else parallel.NO_CHOICE
-    return unloadable(facts)
 
 
 def unloadable(facts: ModelFacts) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from tokendyno.backend.arms.check import Checked, needed_bytes
 from tokendyno.backend.arms.remedies import least_harm
-from tokendyno.backend.fit.device import Device, several
-from tokendyno.backend.fit.row import FitArm, Margin, margin_of, refused
+from tokendyno.backend.fit.device import Device, of_gpus, several
+from tokendyno.backend.fit.row import FitArm, Margin, margin_of, why_refused
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hardware.elsewhere import stocked
 from tokendyno.backend.models import ModelFacts
@@ -91,12 +91,6 @@ def smallest(
     return Smallest(found, as_it_is, next(filter(None, enough), None), search.tried, not_here)
 
 
-def of_gpus(machine: Machine, count: int) -> Machine:
-    """The machine with so many of its first GPU."""
-    gpus = tuple(dataclasses.replace(gpu, index=at) for gpu in machine.gpus[:1] for at in range(count))
-    return dataclasses.replace(machine, gpus=gpus)
-
-
 class _Search:
     """Checks arrangements on one kind of device, and counts them."""
 
@@ -132,7 +126,7 @@ class _Search:
         self.tried += 1
         arm, checked = self._arm(choices, gpus), self.checked(choices, gpus)
         unsplit = parallel.unrunnable(self._facts, checked.plan.load.quantization, *arm.shared)
-        return 0 if refused(checked) or unsplit else self._needed(arm, checked, gpus, self._context)
+        return 0 if why_refused(checked) or unsplit else self._needed(arm, checked, gpus, self._context)
 
     def checked(self, choices: Choices, gpus: int) -> Checked:
         """What the rules say of an arm on so many GPUs."""

@@ -9,9 +9,9 @@ from typing import Any
 
 from tokendyno.backend.config import MAX_BATCH_SIZE
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.fit.device import Device, several
-from tokendyno.backend.fit.row import Card, FitArm, FitRow, cards, fit_row, refused, unloadable, why_none
-from tokendyno.backend.fit.smallest import Arrangement, Smallest, of_gpus, smallest
+from tokendyno.backend.fit.device import Device, of_gpus, several
+from tokendyno.backend.fit.row import Card, FitArm, FitRow, cards, fit_row, unloadable, why_refused
+from tokendyno.backend.fit.smallest import Arrangement, Smallest, smallest
 from tokendyno.backend.hardware.elsewhere import stocked
 from tokendyno.backend.hardware.peak_rates import PeakRates
 from tokendyno.backend.models import ModelFacts, resolve
@@ -144,14 +144,22 @@ def fit_facts(
     shared = parallel.group_sizes(facts, gpus)
     parallel.check_sizes(facts, *shared)
     device = several(device, gpus)
-    axes, offered, missing = table_axes(facts), cards(device.home), why_none(facts, gpus) or obstacle
+    if not device.here:
+        device = dataclasses.replace(device, machine=of_gpus(device.machine, gpus))
+    axes, offered, why = table_axes(facts), cards(device.home, gpus), obstacle or unloadable(facts)
+    choice = parallel.choice_of(facts, gpus) if gpus > 1 else ""
+    missing = parallel.NO_CHOICE if gpus > 1 and not choice else why
     rows, unsplit = list[FitRow](), dict[str, None]()
     for names in itertools.product(*([choice.name for choice in axis.choices] for axis in axes)):
         arm = FitArm(facts, {axis.name: name for axis, name in zip(axes, names, strict=True)}, chosen, batch, shared)
         possible = arm.on(stocked(device.machine))
-        if refused(possible) or any(possible.planned[axis] != name for axis, name in arm.choices.items()):
+        if why_refused(possible) or any(possible.planned[axis] != name for axis, name in arm.choices.items()):
             continue  # or is another row: gpt-oss without a choice is in MXFP4
-        if reason := parallel.unrunnable(facts, possible.plan.load.quantization, *shared):
+        reason = parallel.unrunnable(facts, possible.plan.load.quantization, *shared)
+        if choice and not reason:
+            arm = dataclasses.replace(arm, choices={**arm.choices, "parallel": choice})
+            reason = why_refused(arm.on(stocked(device.machine)))
+        if reason:
             unsplit[reason] = None
         else:
             rows.append(fit_row(arm, device, offered, missing))
@@ -163,7 +171,6 @@ def fit_facts(
         return not row.fits, unusable, [axis.loss(row.choices[axis.name]) for axis in axes]
 
     ordered = _marked(sorted(rows, key=order), axes[0].name)
-    why = obstacle or unloadable(facts)
     answer = smallest(facts, device, chosen, batch, gpus, why)
     if answer.found is not None and (beside := _beside(answer.found, facts, axes, gpus)):
         ordered = (_answer_row(answer.found, beside, facts, device, (chosen, batch, gpus), offered, why), *ordered)

@@ -145,7 +145,8 @@ def _what_would(fit: Fit) -> str:
         ways.append(f"a context of {longest_row.max_context:,} tokens ({arm_text(longest_row.choices)})")
     several = min((row for row in fit.rows if row.enough_gpus), key=lambda row: row.enough_gpus, default=None)
     if several is not None:
-        ways.append(f"{_where(fit, several.enough_gpus)} ({arm_text(several.choices)})")
+        choices = {**several.choices, "parallel": choice_of(fit.facts, several.enough_gpus)}
+        ways.append(f"{_where(fit, several.enough_gpus)} ({arm_text(choices)})")
     card = next((row for row in fit.rows if row.smallest_gpu), None)
     if card is not None:
         ways.append(f"{'' if fit.gpus == 1 else f'{fit.gpus} x '}{card.smallest_gpu} ({arm_text(card.choices)})")

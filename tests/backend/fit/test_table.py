@@ -341,5 +341,23 @@ def test_a_row_that_needs_more_than_is_free_here_cannot_run_here() -> None:
     assert (
         row(found, "torchao-int4").not_here.startswith("torchao-int4") or "needs" not in row(found, "bnb-nf4").not_here
     )
-    two = find("Llama-3-8B", "H200", gpus=2)
-    assert {r.not_here for r in two.rows} == {"For 2 GPUs, set parallel=tensor-2 on Compare."}
+
+
+def test_a_row_of_several_gpus_is_an_arm_that_shares_the_model() -> None:
+    pair = replace(H200, gpus=(*H200.gpus, replace(H200.gpus[0], index=1)))
+    here = find("Llama-3-8B", machine=pair, gpus=2)
+    assert {(r.choices["parallel"], r.not_here) for r in here.rows} == {("tensor-2", "")}
+    assert here.best is not None and view(here).rows[0].choices == here.best.choices
+    assert "Would not run here" not in printed(here)
+    for machine, says in ((replace(CPU, free_bytes=8 * GIB), "It needs"), (H200, "need 2 GPUs")):
+        found = find("Llama-3-8B", "RTX-4090", machine=machine, gpus=2)
+        assert all(r.fits for r in found.rows) and says in row(found).not_here
+    assert {r.not_here for r in find("Olmo-3-7B", "H200", gpus=16).rows} == {NO_CHOICE}
+
+
+def test_what_no_arm_runs_on_several_gpus_is_left_out_and_never_said_to_do() -> None:
+    old = find("gpt-oss-20b", "T4", gpus=2)
+    assert {r.choices["quantization"] for r in old.rows} == {"mxfp4-dequantized"}
+    assert "MXFP4 compute all experts on one device" in " ".join(old.refused)
+    assert "8 x T4 (quantization=mxfp4-dequantized,cache=dynamic,parallel=expert-8)" in fit_text.answer(old)
+    assert row(find("gpt-oss-20b", "T4"), "mxfp4").enough_gpus == 0
