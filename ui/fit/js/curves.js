@@ -24,7 +24,7 @@ export function drawKinds({ kinds: { contexts, kinds, said } }) {
   const order = [...flat, ...Object.keys(kinds).filter(kind => !flat.includes(kind))];
   box.hidden = !order.length;
   box.replaceChildren();
-  const plot = plotIn(box, 'KV cache of one sequence over the context, by kind; 2 bytes a number');
+  const plot = plotIn(box, 'KV cache of one sequence over the context, by kind');
   drawPlot(plot, () => order.map(kind => ({
     x: contexts, y: kinds[kind].map(size => size / MIB), mode: 'lines', name: KINDS[kind][1], stackgroup: 'kv',
     line: { color: KINDS[kind][0], width: 1.5 }, hovertemplate: '%{x:,} tokens: %{y:,.3~g} MiB<extra>' + KINDS[kind][1] + '</extra>',
@@ -37,7 +37,7 @@ export function drawWindows(view) {
   /** @type {HTMLElement} */
   const box = element.querySelector('.td-fit-windows');
   box.replaceChildren();
-  const plot = plotIn(box, 'KV cache of one sequence over the context: with its sliding window (solid), and without (dashed); 2 bytes a number');
+  const plot = plotIn(box, 'KV cache of one sequence over the context: with its sliding window (solid), and without (dashed)');
   drawPlot(plot, () => view.windows.flatMap((model, at) => [model.windowed, model.unwindowed].map((bytes, without) => ({
     x: model.contexts, y: bytes.map(size => size / MIB), mode: 'lines', name: withoutMarkup(model.title), showlegend: !without,
     line: { color: COLOURS[at % COLOURS.length], width: 2, dash: without ? 'dash' : 'solid' },
