@@ -9,11 +9,11 @@ import platform
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import psutil
 from packaging.version import Version
 
 from tokendyno.backend.hardware import bandwidth, kernel_packages, zero_gpu
 from tokendyno.backend.hardware.compilers import compiler_problem
+from tokendyno.backend.hardware.host import host_memory
 from tokendyno.backend.hardware.number_formats import FormatTime
 from tokendyno.backend.hardware.nvidia import Gpu as Gpu
 from tokendyno.backend.hardware.nvidia import detect_gpus, left_unused
@@ -173,28 +173,6 @@ def detect() -> Machine:
 def hub_offline() -> bool:
     """Whether HF_HUB_OFFLINE forbids downloads, parsed as huggingface_hub parses it."""
     return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
-
-
-def host_memory() -> tuple[int, int]:
-    """(total, available) bytes of host memory, within the control group's limit (containers, Spaces)."""
-    info = psutil.virtual_memory()
-    total, free = int(info.total), int(info.available)
-    with (
-        contextlib.suppress(OSError, ValueError),
-        open("/sys/fs/cgroup/memory.max") as limit,
-        open("/sys/fs/cgroup/memory.current") as used,
-    ):
-        cap = limit.read().strip()
-        if cap != "max":
-            total = min(total, int(cap))
-            free = min(free, max(0, int(cap) - int(used.read()) + _reclaimable_bytes()))
-    return total, free
-
-
-def _reclaimable_bytes() -> int:
-    """File cache that the control group counts as used although the kernel frees it on demand."""
-    with open("/sys/fs/cgroup/memory.stat") as stat:
-        return next((int(line.split()[1]) for line in stat if line.startswith("inactive_file ")), 0)
 
 
 @functools.cache

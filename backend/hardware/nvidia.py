@@ -13,6 +13,7 @@ from packaging.version import Version
 
 from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.hardware import cuda_driver
+from tokendyno.backend.hardware.host import host_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +164,12 @@ class Slice(NamedTuple):
 
 
 def _gpu_of(lib: Any, handle: Any, index: int, capability: tuple[int, int]) -> Gpu:
-    memory, name = lib.nvmlDeviceGetMemoryInfo(handle), str(lib.nvmlDeviceGetName(handle))
-    return Gpu(index, name, int(memory.total), int(memory.free), capability, str(lib.nvmlDeviceGetUUID(handle)))
+    try:
+        memory = lib.nvmlDeviceGetMemoryInfo(handle)
+        total, free = int(memory.total), int(memory.free)
+    except lib.NVMLError_NotSupported:  # DGX Spark: a GPU without memory of its own
+        total, free = host_memory()
+    return Gpu(index, str(lib.nvmlDeviceGetName(handle)), total, free, capability, str(lib.nvmlDeviceGetUUID(handle)))
 
 
 def _slices(lib: Any, handle: Any, card: Gpu) -> list[Slice]:

@@ -11,8 +11,7 @@ import pytest
 from tests.support.machines import CPU, GIB
 from tokendyno.backend import hardware
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.hardware import cuda_driver, nvidia
-from tokendyno.backend.hardware import machine as machine_module
+from tokendyno.backend.hardware import cuda_driver, host, nvidia
 from tokendyno.backend.hardware.cuda_driver import CudaDevice, DriverInfo
 
 
@@ -22,7 +21,10 @@ class Memory(NamedTuple):
 
 
 class FakeNvml:
-    """A fake NVML: two GPUs, or the given error. `mig`: of the GPUs in MIG mode, the places of their slices."""
+    """A fake NVML: two GPUs, or the given error. `mig`: of the GPUs in MIG mode, the places of their slices; `shared`:
+    they have no memory of their own."""
+
+    class NVMLError_NotSupported(Exception): ...
 
     def __init__(
         self,
@@ -30,8 +32,9 @@ class FakeNvml:
         error: Exception | None = None,
         cuda: int | None = 13_000,
         mig: dict[int, tuple[int, ...]] | None = None,
+        shared: bool = False,
     ) -> None:
-        self.count, self.error, self.cuda, self.mig = count, error, cuda, mig
+        self.count, self.error, self.cuda, self.mig, self.shared = count, error, cuda, mig, shared
 
     def nvmlDeviceGetCount(self) -> int:
         if self.error is not None:
@@ -42,6 +45,8 @@ class FakeNvml:
         return index
 
     def nvmlDeviceGetMemoryInfo(self, handle: int | tuple[int, int]) -> Memory:
+        if self.shared:
+            raise self.NVMLError_NotSupported
         if isinstance(handle, tuple):
             return Memory(18 * GIB, (17 - handle[1]) * GIB)
         return Memory(140 * GIB, (139 - handle) * GIB)
@@ -196,6 +201,13 @@ def test_a_device_that_cannot_be_asked_for_is_refused(
         with_nvml()
 
 
+def test_a_gpu_without_memory_of_its_own_has_the_hosts(with_nvml: Callable[..., hardware.Machine]) -> None:
+    machine = with_nvml(count=1, shared=True)
+    (gpu,) = machine.gpus
+    assert gpu.memory_bytes == machine.memory_bytes and 0 < gpu.free_bytes < gpu.memory_bytes
+    assert not machine.remarks
+
+
 @pytest.mark.parametrize(
     ("limit", "used", "stat", "free"),
     [
@@ -216,7 +228,7 @@ def test_a_control_groups_limit_counts_and_its_file_cache_does_not(
     files = {"max": limit, "current": str(used), "stat": stat}
     monkeypatch.setattr("psutil.virtual_memory", Info)
     monkeypatch.setattr(
-        machine_module, "open", lambda path, *rest: io.StringIO(files[path.rpartition(".")[2]]), raising=False
+        host, "open", lambda path, *rest: io.StringIO(files[path.rpartition(".")[2]]), raising=False
     )
     total, available = hardware.host_memory()
     assert available == (60 * GIB if free is None else free)
