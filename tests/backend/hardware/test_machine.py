@@ -227,9 +227,7 @@ def test_a_control_groups_limit_counts_and_its_file_cache_does_not(
 
     files = {"max": limit, "current": str(used), "stat": stat}
     monkeypatch.setattr("psutil.virtual_memory", Info)
-    monkeypatch.setattr(
-        host, "open", lambda path, *rest: io.StringIO(files[path.rpartition(".")[2]]), raising=False
-    )
+    monkeypatch.setattr(host, "open", lambda path, *rest: io.StringIO(files[path.rpartition(".")[2]]), raising=False)
     total, available = hardware.host_memory()
     assert available == (60 * GIB if free is None else free)
     assert total == (64 * GIB if free is None else 4 * GIB)
