@@ -79,15 +79,19 @@ class Figure(NamedTuple):
         """This figure against that of the first pinned arm, in words; "" where either is not known."""
         if not self.value or not first.value:
             return ""
-        change = self.value / first.value - 1
-        difference = less_or_more(change) if abs(change) >= max(self.noise, first.noise) else ""
-        if not difference:
-            return "the same as 1"
-        words = f"{difference} that of 1" if difference.endswith("×") else f"{difference} than 1"
-        if self.interval is None or first.interval is None:
-            return words
-        apart = self.interval[0] > first.interval[1] or self.interval[1] < first.interval[0]
-        return words if apart else f"{words}, within noise"
+        change, noise = self.value / first.value - 1, False
+        if self.interval is not None and first.interval is not None:
+            noise = self.interval[0] <= first.interval[1] and self.interval[1] >= first.interval[0]
+        return _than_1(change if abs(change) >= max(self.noise, first.noise) else 0.0, noise)
+
+
+def _than_1(change: float, noise: bool) -> str:
+    """A change by a share against the first pinned arm, in words. `noise`: it may be chance."""
+    difference = less_or_more(change)
+    if not difference:
+        return "the same as 1"
+    words = f"{difference} that of 1" if difference.endswith("×") else f"{difference} than 1"
+    return f"{words}, within noise" if noise else words
 
 
 class SideRow(msgspec.Struct, frozen=True):
@@ -245,9 +249,21 @@ def _figure_rows(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> list[SideR
         cells = [figure.cell if figure else Cell("n/a") for figure in figures]
         for n, figure in enumerate(figures[1:], 1):
             if figure and figures[0] and heads[n].alike:
-                cells[n] = msgspec.structs.replace(cells[n], against=figure.against(figures[0]))
+                against = _by_pairs(key, arms[0], arms[n]) or figure.against(figures[0])
+                cells[n] = msgspec.structs.replace(cells[n], against=against)
         rows.append(_row("figures", next(figure.label for figure in figures if figure), cells))
     return rows
+
+
+def _by_pairs(key: str, first: _Arm, arm: _Arm) -> str:
+    """What the pairs of a run say of one of its arms against the other, as its card does: they tell more than both
+    intervals. "" for other figures, and for arms of two runs."""
+    compared = arm.run.comparison
+    if compared is None or arm.pin.run != first.pin.run or key not in ("latency", "rate", "batch-useful"):
+        return ""
+    speed = compared.ratio if first.pin.arm == next(iter(arm.run.arms)) else 1 / compared.ratio
+    noise = arm.run.equal_arms or compared.outcome in ("no_difference", "undecided")
+    return _than_1((1 / speed if key == "latency" else speed) - 1, noise)
 
 
 def _ledger(arm: _Arm) -> str:

@@ -18,6 +18,16 @@ RUNS: list[list[Record]] = [
     made(run_on("longer"), (40, 40)),
     made(run_on("old", versions={}, prompt="Another")),
     [encoder(), *passes("A", 20), ended()],
+    [
+        encoder("drifting", "AB", repeats=4),
+        *(
+            event
+            for repeat in range(4)
+            for arm, share in (("A", 1.0), ("B", 1.25 + 0.01 * repeat))
+            for event in passes(arm, 20, repeat, 0.01 * (repeat + 1) * share)
+        ),
+        ended(),
+    ],
     [run_on("failed"), ended("failed")],
     [batch_created("batch", at_s=0.0), *batch_arm("A", static_events()), *batch_arm("B", paged_events()), ended()],
 ]
@@ -66,6 +76,17 @@ def test_a_figure_against_that_of_the_first_arm_is_a_whole_phrase(
 ) -> None:
     first = Figure("Latency", Cell("10 ms"), 10.0, interval=(9.8, 10.2))
     assert Figure("Latency", Cell("x"), value, interval=interval).against(first) == said
+
+
+def test_the_pairs_of_a_run_decide_between_its_arms_where_both_intervals_overlap(kept: Beside) -> None:
+    """The machine got slower with each pair, and B took from 25% to 28% more time in each."""
+
+    def said(pins: str) -> list[str]:
+        rows = {row.label: row.cells[1].against for row in kept(pins).rows}
+        return [rows["Time per forward pass, mean"], rows["Throughput"]]
+
+    assert said("drifting.A,drifting.B") == ["26% more than 1", "21% less than 1"]
+    assert said("drifting.B,drifting.A") == ["21% less than 1", "26% more than 1"]
 
 
 def test_what_else_differs_is_said_and_only_like_is_set_against_like(kept: Beside) -> None:
