@@ -15,7 +15,7 @@ from tokendyno.backend.ablation.advise.course import heading_of_advice
 from tokendyno.backend.ablation.advise.steps import GUESS_S
 from tokendyno.backend.ablation.advise.wishes import Question
 from tokendyno.backend.ablation.course import POSITIONS
-from tokendyno.backend.ablation.journal import ADVICE, SWEEP, Heading, heading_of, in_use
+from tokendyno.backend.ablation.journal import ADVICE, SWEEP, Heading, Journal, heading_of, in_use
 from tokendyno.backend.ablation.kinds import AnyCourse, course_of, heading_title
 from tokendyno.backend.ablation.steps import KINDS
 from tokendyno.backend.ablation.sweep import traffic_of
@@ -28,6 +28,8 @@ from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.paths import ablation_folder
 from tokendyno.backend.quality import QualityText
+from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.snapshot import Snapshot
 
 ROUNDS = 3
 """How often each arm or point runs."""
@@ -56,10 +58,23 @@ def kept_heading(history: Path | None, course_id: str) -> Heading | None:
     return None
 
 
-def titled(history: Path | None, row: Row) -> Row:
-    """A row of the history. Where it stands for many runs it says what they measure."""
+def titled(history: Path | None, row: Row, runs: RunLog | None = None) -> Row:
+    """A row of the history. Where it stands for many runs it says what they measure; with `runs`, what is advised."""
     heading = kept_heading(history, row.trial) if row.trials else None
-    return msgspec.structs.replace(row, line=heading_title(heading)) if heading is not None else row
+    if heading is None:
+        return row
+    last = _last_of_advice(history, row.trial, heading, runs) if runs is not None else None
+    return msgspec.structs.replace(row, line=heading_title(heading, last))
+
+
+def _last_of_advice(history: Path | None, course_id: str, heading: Heading, runs: RunLog) -> Snapshot | None:
+    """The run in which advice measured its leading arm again; None where it has not, or the run is not kept."""
+    with suppress(InputError):
+        if heading.kinds == [ADVICE] and (path := kept_journal(history, course_id)) is not None:
+            confirmed = Journal(path, heading, only_read=True).confirmed
+            run = runs.get(confirmed.run) if confirmed is not None else None
+            return run.snapshot() if run is not None else None
+    return None
 
 
 class Courses:

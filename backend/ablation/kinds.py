@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from tokendyno.backend.ablation.advise.course import Advice, question_of
-from tokendyno.backend.ablation.advise.result import AdviceDocument
+from tokendyno.backend.ablation.advise.result import AdviceDocument, advised
 from tokendyno.backend.ablation.advise.wishes import TITLES
 from tokendyno.backend.ablation.course import Course
 from tokendyno.backend.ablation.headline import change_title
@@ -31,6 +31,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.quality import Quality
 from tokendyno.backend.quality.texts import YOURS, named_parts, shipped_texts
+from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import plural
 
 
@@ -153,8 +154,8 @@ def course_of(bench: Bench, course_id: str, heading: Heading, path: Path | None)
             return Ablation(bench, course_id, heading, path)
 
 
-def heading_title(heading: Heading) -> str:
-    """What is measured, in a line."""
+def heading_title(heading: Heading, last: Snapshot | None = None) -> str:
+    """What is measured, in a line. `last`: the last measurement of advice, which tells its answer."""
     match heading.kinds:
         case [kind] if kind == SWEEP:
             over = [
@@ -163,7 +164,8 @@ def heading_title(heading: Heading) -> str:
             ]
             return f"Sweep: {'; '.join(over)}"
         case [kind] if kind == ADVICE:
-            return f"Advice: {TITLES[question_of(heading).wish]}"
+            wish = question_of(heading).wish
+            return f"Advice: {TITLES[wish]}" if last is None else f"Advice: for {TITLES[wish]}, {advised(wish, last)}"
         case _:
             changes = [change_title(f"{axis}={choice}") for axis, choice in heading.changes]
             return f"Ablation: {'; '.join(changes)}"

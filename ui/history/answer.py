@@ -91,7 +91,8 @@ def _answer(bench: Bench, question: Find | Beside | Change, visitor: Visitor) ->
         case Find(fields=fields, page=page, zone=zone):
             search = read_search(fields, _page(page), zone_s=read_zone(zone))
             runs = history.listing.find(search, visitor)
-            runs = msgspec.structs.replace(runs, rows=[_titled(titled(bench.store.path, row)) for row in runs.rows])
+            rows = [_titled(titled(bench.store.path, row, bench.runs)) for row in runs.rows]
+            runs = msgspec.structs.replace(runs, rows=rows)
             notes = " ".join(bench.store.messages)
             return Runs(runs, history.kept, history.team, bench.limits.imports, bench.store.trouble, notes)
         case Beside(pins=pins):

@@ -11,7 +11,7 @@ import msgspec
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.advise.predicted import PredictedArm, predicted
 from tokendyno.backend.ablation.advise.serve_line import serve_line
-from tokendyno.backend.ablation.advise.space import Builder, Candidate, Pruned, by_reason
+from tokendyno.backend.ablation.advise.space import AS_IT_COMES, Builder, Candidate, Pruned, by_reason
 from tokendyno.backend.ablation.advise.steps import EXPLORE, Steps
 from tokendyno.backend.ablation.advise.wishes import TITLES, Question, Wish, token_s
 from tokendyno.backend.ablation.journal import Cost as Quality
@@ -25,9 +25,12 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import TOKENS, Evidence
 from tokendyno.backend.export.short import short_script
 from tokendyno.backend.hardware.gpu_specs import gpus
+from tokendyno.backend.optimizations import titles_text
 from tokendyno.backend.quality.recipes import recipes
 from tokendyno.backend.runs.log import RunLog
+from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.runs.statistics import Estimate, estimate
+from tokendyno.backend.runs.summary import Comparison
 from tokendyno.backend.units import bytes_text, interval_text, plural, seconds_text, tells_nothing, three
 from tokendyno.backend.views.card import confidence
 from tokendyno.backend.views.comparison import lowered
@@ -249,9 +252,9 @@ class _Answer:
         front = {point.label for point in chart.points if point.front} if chart is not None else {*self.now.able}
         self.arms = {name: msgspec.structs.replace(arm, pareto=name in front) for name, arm in arms.items()}
         self.no_better = ""
-        if self._last is not None and self._run is not None and question.wish in ("latency", "throughput"):
+        if self._last is not None and self._run is not None:
             snapshot = self._run.snapshot()
-            if (comparison := snapshot.comparison) is not None and comparison.outcome != "b_faster":
+            if (comparison := snapshot.comparison) is not None and _is_no_better(question.wish, comparison):
                 title, interval = self.space.arms[self._last.arm].title, _interval(comparison.low, comparison.high)
                 again = f"measured again beside it, {title} was {three(comparison.ratio)}\u00d7 as fast{interval}"
                 self.no_better = f"{again}. {confidence(snapshot, comparison)}"
@@ -414,7 +417,20 @@ def _proof(evidence: Sequence[Evidence], axes: set[str]) -> str:
     return f"In effect: {'; '.join(shown)}."
 
 
+def _is_no_better(wish: Wish, last: Comparison) -> bool:
+    """Whether time is wished for, and the last measurement does not show the leading arm to be faster."""
+    return wish in ("latency", "throughput") and last.outcome != "b_faster"
+
+
 # --- in a sentence ----------------------------------------------------------------------------------
+
+
+def advised(wish: Wish, last: Snapshot) -> str:
+    """What to use, without figures. `last`: the last measurement, of the model as it comes and of the leading arm."""
+    base, leader = last.request.arms
+    no_better = last.comparison is not None and _is_no_better(wish, last.comparison)
+    choices = (base if no_better else leader).choices
+    return f"use {titles_text(choices)}" if choices else f"leave it {lowered(AS_IT_COMES)}"
 
 
 def _headline(document: AdviceDocument, no_better: str) -> str:

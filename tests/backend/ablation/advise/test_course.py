@@ -1,6 +1,7 @@
 """Advice from a journal whose figures are known, and from real runs."""
 
 import contextlib
+import itertools
 from pathlib import Path
 
 import msgspec
@@ -8,17 +9,20 @@ import pytest
 
 from tests.support.ablations import stored_advice
 from tests.support.kept_runs import history_of, made, run_on
+from tests.support.runs import encoder, ended, passes
 from tests.support.scripted_executor import ScriptedExecutor
 from tests.ui.report.test_page import held
 from tokendyno.backend.ablation.advise import space
 from tokendyno.backend.ablation.advise.result import UNCONFIRMED
 from tokendyno.backend.ablation.advise.view import advice_view
-from tokendyno.backend.ablation.courses import Courses
+from tokendyno.backend.ablation.courses import Courses, titled
 from tokendyno.backend.ablation.journal import Confirmed, Heading, Journal, Trial, heading_of
 from tokendyno.backend.ablation.kinds import AdviceCourse, course_of_journal
 from tokendyno.backend.cli.main import BAD_INPUT, FAILED, main
 from tokendyno.backend.engine.executor import ExecutorKind
 from tokendyno.backend.executors import KINDS, open_bench
+from tokendyno.backend.history.search import Search
+from tokendyno.backend.hosting.visitor import LOCAL_USER
 from tokendyno.backend.quality.texts import YOURS, passages
 from tokendyno.ui.report.page import course_report
 
@@ -77,6 +81,25 @@ def test_what_was_measured_again_decides_on_the_page_and_in_the_report(tmp_path:
     assert held(page.read_text())["headline"] == document.headline
     assert document.winners[0].run == "abcd1234", "its figures are of that run"
     assert document.winners[0].arm in document.measured, "one figure for one thing, in the table too"
+
+
+@pytest.mark.parametrize(
+    ("of_b_s", "said"), [(0.01, "use KV cache full (no sliding window)"), (0.02, "leave it as it comes")]
+)
+def test_a_row_of_the_history_says_what_is_advised(tmp_path: Path, of_b_s: float, said: str) -> None:
+    stored_advice(tmp_path)
+    path, wish = tmp_path / "ablations" / "stored-advice.jsonl", "the least time a token"
+    first = encoder("last", "AB", repeats=2)
+    first = msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, trial="stored-advice"))
+    pairs = [passes(arm, 20, n, step_s) for n in range(2) for arm, step_s in (("A", 0.02), ("B", of_b_s))]
+    with history_of(tmp_path / "history.sqlite", [[first, *itertools.chain(*pairs), ended()]]):
+        pass
+    with contextlib.closing(open_bench(tmp_path / "history.sqlite")) as bench:
+        (row,) = bench.history.listing.find(Search(), LOCAL_USER).rows
+        assert titled(bench.store.path, row, bench.runs).line == f"Advice: {wish}"
+        with contextlib.closing(Journal(path, heading_of(path))) as journal:
+            journal.add(Confirmed("cache=unwindowed", "last"))
+        assert titled(bench.store.path, row, bench.runs).line == f"Advice: for {wish}, {said}"
 
 
 @pytest.mark.usefixtures("few_arms")
