@@ -2,7 +2,7 @@
 
 from tokendyno.backend.models.available import check_loadable, download_bytes, obstacle, pinned
 from tokendyno.backend.models.catalogue import DEFAULT_MODEL, CatalogueEntry, catalogue
-from tokendyno.backend.models.facts import RANDOM_NOTE, CacheLayers, LayerKind, Matrix, ModelFacts
+from tokendyno.backend.models.facts import CacheLayers, LayerKind, Matrix, ModelFacts
 from tokendyno.backend.models.resolve import check_reference, must_count, resolve
 from tokendyno.backend.models.shape import ITEMSIZES
 from tokendyno.backend.models.source import FORWARD, RANDOM, is_random, without
@@ -12,7 +12,6 @@ __all__ = [
     "FORWARD",
     "ITEMSIZES",
     "RANDOM",
-    "RANDOM_NOTE",
     "CacheLayers",
     "CatalogueEntry",
     "LayerKind",

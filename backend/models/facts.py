@@ -14,6 +14,7 @@ MatrixKind = Literal["linear", "conv1d", "expert", "embedding", "head"]
 Use = Literal["always", "routed", "never"]
 
 RANDOM_NOTE = "Random weights: the text is noise, words of a list; latency, memory and KV are real."
+RANDOM_ENCODER_NOTE = "Random weights: latency and memory are real."
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import msgspec
 from tokendyno.backend.errors import InputError, shown, unknown
 from tokendyno.backend.models.catalogue import CatalogueEntry, catalogue, find
 from tokendyno.backend.models.counting import Counted, NotCountedYet, count, without_waiting
-from tokendyno.backend.models.facts import RANDOM_NOTE, ModelFacts
+from tokendyno.backend.models.facts import RANDOM_ENCODER_NOTE, RANDOM_NOTE, ModelFacts
 from tokendyno.backend.models.families import FAMILIES, is_encoder
 from tokendyno.backend.models.files import folder, hub
 from tokendyno.backend.models.files.config_fields import Fields, encode_config, parse_json, read_json
@@ -198,7 +198,8 @@ def _facts(
     """`here`: the folder with its files, as far as they are on this machine."""
     known, fields = describe(config, where), Fields(config, where)
     dtype = _dtype(fields, here)
-    notes = [RANDOM_NOTE * (source.kind == "random")]
+    noise = RANDOM_NOTE if known.kind == "decoder" else RANDOM_ENCODER_NOTE
+    notes = [noise * (source.kind == "random")]
     if known.stored and known.stored.layout == "unknown" and weights is None:
         raise InputError(
             f"{where}: the bytes of weights that are quantized like this are not known here ({known.stored.says}). "

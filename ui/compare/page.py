@@ -54,24 +54,38 @@ from tokendyno.ui.live.panel import live_panel
 from tokendyno.ui.run_page import Parts, RunPage, axis_dropdown, first_facts, no_run
 from tokendyno.ui.visitor import buttons_of, visitor_of
 
-FIRST = {
-    "cpu": (
-        ("bfloat16", "float32"),
-        "The first two arms are bfloat16, as the checkpoint has it, and float32: on a CPU, bfloat16 kernels are built "
-        "for each length of the cache, which costs time and memory.",
-    ),
-    "cuda": (
-        ("baseline", "lowest-latency"),
-        "The first two arms are the defaults, which launch the kernels of a token one by one from Python, and a "
-        "captured CUDA graph, which replays them all at once.",
-    ),
-}
-"""By device: presets of the arms that a newcomer finds, which differ clearly there, and why they do."""
+FIRST = {"cpu": ("bfloat16", "float32"), "cuda": ("baseline", "lowest-latency")}
+"""By device: presets of the arms that a newcomer finds, which differ clearly there."""
 
 
-def first_arms(machine: Machine) -> tuple[tuple[str, str], str]:
+def first_arms(machine: Machine) -> tuple[str, str]:
     """Of `FIRST`, for this machine."""
     return FIRST["cuda" if machine.device == "cuda" else "cpu"]
+
+
+def invitation(facts: ModelFacts | None, machine: Machine, presets: Sequence[str]) -> str:
+    """What is said before a run: what it shows, and why the first arms differ. `presets`: of the arms."""
+    decodes = facts is None or facts.kind == "decoder"
+    does, shows = "write your prompt", "Texts, speed, memory and KV cache appear here as they are written"
+    if not decodes:
+        does, shows = "run forward passes over your prompt", "Speed and memory appear here as they are measured"
+    said = (
+        f"Press Run: both arms {does} in turn, until it is decided which is faster. {shows}, with proof that each "
+        "choice took effect."
+    )
+    if tuple(presets) != first_arms(machine):
+        return said
+    if machine.device == "cuda":
+        return said + decodes * (
+            " The first two arms are the defaults, which launch the kernels of a token one by one from Python, and a "
+            "captured CUDA graph, which replays them all at once."
+        )
+    a, b = (f"{one}, as the checkpoint has it" if facts and facts.dtype == one else one for one in presets)
+    between = "," if a != presets[0] else ""
+    why = "bfloat16 takes half the memory for weights, and less time only where the CPU computes in it"
+    if decodes:
+        why = "on a CPU, bfloat16 kernels are built for each length of the cache, which costs time and memory"
+    return f"{said} The first two arms are {a}{between} and {b}: {why}."
 
 
 def compare_page(bench: Bench, courses: Courses) -> "ComparePage":
@@ -79,16 +93,18 @@ def compare_page(bench: Bench, courses: Courses) -> "ComparePage":
     row = work_row(bench.offered, bench.limits.runs)
     with gr.Row(elem_id="arms", equal_height=False):
         facts, machine = first_facts(), hardware.detect()
-        presets, why = first_arms(machine)
+        presets = first_arms(machine)
         entries = titles(facts, machine)
         arms = [arm_controls(name, preset, facts, entries) for name, preset in zip(ARMS, presets, strict=True)]
     same = fair_line()
     message = text_line("message", role="alert", classes="td-failure")
     older, offered = stale_line("live", "stale"), palette_dialog(bench, facts)
-    live, code = live_panel(bench, why), code_panels(ARMS)
+    live, code = live_panel(bench), code_panels(ARMS)
+    runs = bench.limits.runs  # else the panel says what there is to see
+    said = text_line("invitation", invitation(facts, machine, presets) * runs, into="#live .td-empty-run" * runs)
     parts = Parts("compare", list(row.work), row.run, row.stop, row.will, message, older, live, code)
     to_advise = gr.Button("Is there a better arm for this prompt? Advise", size="sm", elem_id="to-advise")
-    page = ComparePage(bench, parts, row, arms, same, offered, to_advise, courses)
+    page = ComparePage(bench, parts, row, arms, same, offered, to_advise, courses, said)
     _wire(page, row)
     return page
 
@@ -193,6 +209,7 @@ class ComparePage(RunPage):
     same       the line that says in what the arms differ
     palette    the list of what can be added to an arm
     to_advise  leads to Advise
+    said       what is said before a run
     checked    what `check` updates
     """
 
@@ -208,14 +225,15 @@ class ComparePage(RunPage):
         palette: gr.HTML,
         to_advise: gr.Button,
         courses: Courses,
+        said: gr.HTML,
     ) -> None:
         super().__init__(bench, parts, arms, prompt_axes())
         self.check_inputs[len(self.inputs) : len(self.inputs)] = [arm.preset for arm in arms]
         self.work, self.facts, self.to_advise = row.work, row.facts, to_advise
         self.prompt_preset = row.preset
-        self.same, self.palette, self.courses = same, palette, courses
+        self.same, self.palette, self.courses, self.said = same, palette, courses, said
         checked = [part for arm in arms for part in (arm.preset, arm.verdicts)]
-        checked += [row.preset, row.facts, parts.chips.line, same, parts.message, parts.stale, *parts.code.texts]
+        checked += [row.preset, row.facts, parts.chips.line, same, said, parts.message, parts.stale, *parts.code.texts]
         self.checked: list[Any] = checked
 
     def read(self, values: Sequence[object]) -> Request:
@@ -257,6 +275,8 @@ class ComparePage(RunPage):
                 updates[self.message] = ""
             for column, arm in zip(self.arms, arms, strict=True):
                 updates[column.preset] = matching_preset(arm.choices, arm.preset, facts, machine)
+            presets = [updates[column.preset] for column in self.arms]
+            updates[self.said] = invitation(facts, machine, presets) * self.bench.limits.runs
             checks = [checked.refused(NOT_HERE if obstacle else "") for checked in results.values()]
             updates |= self.scripts(request, facts, results, partial(self.codes, request, facts, lacks), *values[-2:])
         except InputError as error:
@@ -269,7 +289,7 @@ class ComparePage(RunPage):
             updates[self.parts.stale] = self.stale(run_id, None)
         presets, run = [updates[column.preset] for column in self.arms], self.find_run(run_id)
         shown, own = (run.id, not changed_arms(run.request.arms, arms)) if run else ("", False)
-        texts = written(arms, presets, first_arms(hardware.detect())[0])
+        texts = written(arms, presets, first_arms(hardware.detect()))
         for column, arm, preset, checked, text in zip(self.arms, arms, presets, checks, texts, strict=True):
             updates[column.verdicts] = describe(arm, preset, checked, recorded, Link(text, shown, own))
         return updates
@@ -435,7 +455,7 @@ class ComparePage(RunPage):
         machine, alone = hardware.detect(), request.arms[0]
         try:
             facts = self.bench.facts(request.model)
-            for name in first_arms(machine)[0]:
+            for name in first_arms(machine):
                 other = ArmRequest(ARMS[1], preset_choices(name, facts, machine), name)
                 plans = [
                     check(make_config(request.model, arm.choices), facts, machine, request.workload, remedy=False).plan

@@ -92,16 +92,15 @@ def answer(
     return answer_pull(runs, question, Query, delta)
 
 
-def live_panel(bench: Bench, first: str = "", elem_id: str = "live", replays: bool = False) -> gr.HTML:
-    """The panel of runs of one prompt. It fires the event "finished" when its run has ended. `first`: what a visitor
-    without a run is told of the arms; `replays`: it plays each run again as soon as it has it, and leaves the address
-    alone."""
+def live_panel(bench: Bench, elem_id: str = "live", replays: bool = False) -> gr.HTML:
+    """The panel of runs of one prompt. It fires the event "finished" when its run has ended. `replays`: it
+    plays each run again as soon as it has it, and leaves the address alone."""
     heads, queue = Heads[live.Head](), queue_line(bench)
 
     def pull(question: object) -> str:
         return answer(bench.runs, question, queue, heads)
 
-    settings: dict[str, Any] = panel_settings() | {"most": MAX_TOKENS_PER_PULL, "first": first, "replays": replays}
+    settings: dict[str, Any] = panel_settings() | {"most": MAX_TOKENS_PER_PULL, "replays": replays}
     settings |= {"links": not replays, "acts": bench.limits.runs and not replays}
     return component(
         "live",

@@ -23,7 +23,7 @@ from tokendyno.backend.hosting.limits import LIMITS
 from tokendyno.backend.hosting.visitor import LOCAL_USER
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.runs.store import Store
-from tokendyno.ui.compare.page import FIRST, UNSUPPORTED, titles
+from tokendyno.ui.compare.page import FIRST, UNSUPPORTED, invitation, titles
 from tokendyno.ui.compare.request import CUSTOM, preset_choices
 from tokendyno.ui.page import build
 from tokendyno.ui.visitor import KEY
@@ -177,8 +177,27 @@ def test_what_is_refused_is_marked() -> None:
 
 @pytest.mark.parametrize("machine", [CPU, H200], ids=["cpu", "cuda"])
 def test_the_first_arms_run_and_differ_and_a_sentence_says_why(machine: Machine) -> None:
-    presets, why = FIRST["cuda" if machine.device == "cuda" else "cpu"]
+    presets = FIRST["cuda" if machine.device == "cuda" else "cpu"]
     arms = [make_config("pocket", preset_choices(name, facts(), machine)) for name in presets]
-    assert arms[0] != arms[1] and why.startswith("The first two arms are ")
+    assert arms[0] != arms[1] and "The first two arms are " in invitation(facts(), machine, presets)
+    assert "The first two arms" not in invitation(facts(), machine, presets[::-1])
     for arm in arms:
         assert not check(arm, facts(), machine, Workload(prompt="x")).blocked
+
+
+@pytest.mark.parametrize(
+    ("model", "arms"),
+    [
+        ("pocket", "bfloat16, as the checkpoint has it, and float32: on a CPU,"),
+        ("gpt2", "bfloat16 and float32, as the checkpoint has it: on a CPU,"),
+        ("bert-base-uncased", "bfloat16 and float32, as the checkpoint has it: bfloat16 takes half"),
+    ],
+)
+def test_what_is_said_before_a_run_is_true_of_the_model(model: str, arms: str) -> None:
+    said, encoder = invitation(facts(model), CPU, FIRST["cpu"]), model == "bert-base-uncased"
+    assert f"The first two arms are {arms}" in said
+    assert ("Texts, speed, memory and KV cache" in said, "forward passes over your prompt" in said) == (
+        not encoder,
+        encoder,
+    )
+    assert "arms are" not in invitation(facts("bert-base-uncased"), H200, FIRST["cuda"]), "it launches no tokens"

@@ -15,6 +15,7 @@ from tokendyno.ui.components.summary import machine_line, model_line
         ("Mistral-7B-v0.1", ["7.24 B parameters", "32 sliding (window 4,096), 0 full", "8 KV heads, head size 128"]),
         ("random:gpt2", ["the text is noise"]),
         ("bert-base-uncased", ["12 layers: encoder"]),
+        ("random:bert-base-uncased", ["Random weights: latency and memory are real."]),
     ],
 )
 def test_a_model_is_told_in_one_line(model: str, parts: list[str]) -> None:

@@ -12,7 +12,6 @@ import { makeCrossing, makeParts } from './step_time.js';
 import { titled } from './terms.js';
 import { makeTexts } from './texts.js';
 
-const EMPTY = 'Press Run: both arms write your prompt in turn, until it is decided which is faster. Texts, speed, memory and KV cache appear here as they are written, with proof that each choice took effect.';
 const FORCED_PACE = new URLSearchParams(location.search).get('pace');
 const QUIET_MS = 75, WAIT_MS = 60;  // tokens arrive every 50 ms
 
@@ -68,7 +67,7 @@ let series = [];
 let closing = false, behind = false, quiet = false;  // closing: the run has ended, and its texts are read as a whole
 
 const panel = makeRunPanel({
-  page: 'compare', run: '#run', code: '#code-', links: settings.links, bar: !settings.replays, empty: [EMPTY, /[?&][ab]=/.test(location.search) ? '' : settings.first].filter(Boolean).join(' '),
+  page: 'compare', run: '#run', code: '#code-', links: settings.links, bar: !settings.replays,
   question() {
     const cur = series.length ? series.map(cursorOf) : [[0, 0, 0], [0, 0, 0]];
     if (closing) cur.forEach(cursor => { cursor[2] = 0; });

@@ -18,7 +18,7 @@ const SMALL = matchMedia('(max-width: 760px), (max-height: 800px)');
 const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 
 /**
- * `empty`: what is said without a run; `run` and `code`: selectors of the button and of the scripts, which end in the arm's
+ * `empty`: what is said without a run, where the page does not say it; `run` and `code`: selectors of the button and of the scripts, which end in the arm's
  * letter; `links`: whether the run is the page's, which names it in its address; `bar`: whether it has one for the whole run.
  * question   what a pull asks besides run and version
  * begin      the first head of a run has come
@@ -31,7 +31,7 @@ const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
  * pace       quiet: the machine that is measured is this one, so that drawing takes time from the model
  * tick       ten times a second
  * @param {{
- *   page: 'compare' | 'batching', empty: string, run: string, code: string, links?: boolean, bar?: boolean,
+ *   page: 'compare' | 'batching', empty?: string, run: string, code: string, links?: boolean, bar?: boolean,
  *   question: () => object, begin: (head: any) => void, show: (head: any, reply: any, broken: boolean) => void,
  *   grow: (reply: any) => 'more' | 'wait', whole?: (reply: any) => boolean, end: () => void, clear: () => void,
  *   written: () => { t: { length: number } }[], pace: (quiet: boolean, ended: boolean) => void, tick?: () => void,
@@ -80,7 +80,6 @@ export function makeRunPanel({ page, empty, run: runButton, code, links = true, 
     if (first) {
       begin(head);
       phases.build(head.arms);
-      setText(find('.td-empty-run'), '');
       bare(false);
     }
     setText(find('.td-title'), head.title);
@@ -123,7 +122,8 @@ export function makeRunPanel({ page, empty, run: runButton, code, links = true, 
 
   /** There is no such run, or it cannot be read. @param {string} text */
   function refuse(text) {
-    for (const name of ['status', 'empty-run']) setText(find('.td-' + name), '');
+    setText(find('.td-status'), '');
+    find('.td-empty-run').hidden = true;
     setText(find('.td-failure'), text);
     bare(true);
     trigger('finished', { run, status: 'unknown' });
@@ -149,7 +149,7 @@ export function makeRunPanel({ page, empty, run: runButton, code, links = true, 
     clear();
     if (links) window.dispatchEvent(new Event('tokendyno-run'));
     entitle('');
-    setText(find('.td-empty-run'), run || !links ? '' : settings.acts ? empty : WATCHED);
+    find('.td-empty-run').hidden = Boolean(run) || !links;
     if (!run) bare(true);
     if (links) showLink(run, page);
     if (run) puller.begin(); else puller.stop();
@@ -168,6 +168,8 @@ export function makeRunPanel({ page, empty, run: runButton, code, links = true, 
     start() {
       watch('value', () => { if ((props.value || '') !== run) open(props.value); });
       bare(true);  // until there is something to show
+      const said = settings.acts ? empty : WATCHED;
+      if (said) setText(find('.td-empty-run'), said);
       open(props.value);
       clock();
     },

@@ -5,7 +5,7 @@ async function unpacked(text) {
 }
 (async () => {
   const reply = await unpacked(REPORT.reply);
-  const settings = { ...REPORT.settings, most: Infinity, first: '', replays: false, links: false };
+  const settings = { ...REPORT.settings, most: Infinity, replays: false, links: false };
   if (matchMedia('(prefers-color-scheme: dark)').matches) document.body.classList.add('dark');
   panel(document.querySelector('#live'), settings, { value: REPORT.value }, { pull: async () => reply }, () => {}, () => {});
 })();
