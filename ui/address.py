@@ -1,6 +1,7 @@
 """One model on all pages, and an address that can be reloaded and shared: it names the page, the model, on the Fit page
-the device and the amounts, on Compare the arms, and on History what is looked for and pinned. A run is named by `run`,
-and has its own arms. (`page` belongs to Gradio, which answers unknown ones with an error.)
+the device and the amounts, on Compare the arms and New tokens, and on History what is looked for and pinned. A run is
+named by `run`, and has its own arms and New tokens. (`page` belongs to Gradio, which answers unknown ones with an
+error.)
 
 The browser writes the address and carries the model, without the server (`js/address.js`); this module reads it. What
 is too long or too private for it, such as a prompt, is kept by the browser's tab for a reload.
@@ -34,6 +35,7 @@ class Address(msgspec.Struct, frozen=True):
     story: str = ""
     a: str = ""
     b: str = ""
+    tokens: int | None = None
 
 
 def read_address(request: gr.Request) -> Address:
@@ -48,7 +50,9 @@ def read_address(request: gr.Request) -> Address:
         _whole(query.get("context"), MAX_NUMBER),
         _whole(query.get("batch"), MAX_BATCH_SIZE),
         (query.get("story") or "")[:MAX_TEXT],
-        *((query.get(arm) or "")[:MAX_ARM] for arm in "ab"),
+        (query.get("a") or "")[:MAX_ARM],
+        (query.get("b") or "")[:MAX_ARM],
+        _whole(query.get("tokens"), MAX_NUMBER),
     )
 
 

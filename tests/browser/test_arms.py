@@ -54,7 +54,8 @@ def test_an_arm_is_what_differs_and_the_palette_adds_to_it_by_keyboard(open_page
     user.page.locator("#verdicts-b").get_by_role("button", name="Remove Speculation prompt lookup").click()
     user.page.locator("#verdicts-b .td-chip.blocked").first.wait_for(state="detached")
     assert user.chips("b") == ["KV cache static", "Decode loop custom"]
-    user.wait("location.search === '?view=compare&model=pocket&a=speculation=prompt-lookup&b=cache=static,loop=own'")
+    arms = "a=speculation=prompt-lookup&b=cache=static,loop=own"
+    user.wait(f"location.search === '?view=compare&model=pocket&{arms}&tokens=64'")
     user.page.reload()
     user.wait("document.querySelectorAll('#verdicts-b .td-chip').length === 2")
     user.wait_over("broken")

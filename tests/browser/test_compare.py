@@ -37,7 +37,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     user.page.locator("#more-button").click()
     user.two_pairs()
     run_id = user.run()
-    assert f"run={run_id}" in user.page.url
+    assert f"run={run_id}" in user.page.url and "tokens" not in user.page.url, "which a run has"
     assert user.page.locator("#run").is_disabled() and user.page.locator("#stop").is_enabled()
     user.wait_tokens(0, 20)
     early = user.page.evaluate(f"{LIVE}.live.series[0].t.length")
@@ -264,6 +264,20 @@ def test_what_nobody_chose_is_set_the_same_with_one_press_and_the_run_says_how_f
     user.page.click("#stop")
     user.wait_status("cancelled")
     user.page.locator(".td-run-bar", has_text="Stopped after").wait_for()
+
+
+@pytest.mark.slow
+def test_new_tokens_are_in_the_address_where_they_are_not_the_first_ones(open_page: Open) -> None:
+    first = "?view=compare&model=pocket"
+    user = open_page(first)
+    before = user.value("max-new-tokens")
+    user.page.locator("#max-new-tokens input").click()
+    user.type("max-new-tokens", "160")
+    user.wait(f"location.search === '{first}&tokens=160'")
+    linked = open_page(f"{first}&tokens=160")
+    linked.wait("document.querySelector('#max-new-tokens input').value === '160'")
+    user.type("max-new-tokens", before)
+    user.wait(f"location.search === '{first}'")
 
 
 @pytest.mark.full

@@ -24,7 +24,7 @@ from tokendyno.backend.models import ModelFacts, download_bytes
 from tokendyno.backend.optimizations import prompt_axes
 from tokendyno.backend.redact import redact
 from tokendyno.backend.views.fairness import Changes, fairness
-from tokendyno.ui.address import Address, asks_for_settings, read_address
+from tokendyno.ui.address import Address, asks_for_settings, read_address, tell
 from tokendyno.ui.compare.code import code_panels, code_texts, named_code
 from tokendyno.ui.compare.palette import Taken, palette_dialog, palette_value
 from tokendyno.ui.compare.request import (
@@ -120,6 +120,7 @@ def _wire(page: "ComparePage", row: WorkRow) -> None:
         inputs = [arm.preset, work.model, *arm.axes]
         event = arm.preset.select(safe(page.choose_preset(arm)), inputs, [*arm.axes, page.message], **QUIET)
         event.then(None, None, None, js=settled.changed, **QUIET)  # only its notes may be new
+    work.max_new_tokens.change(None, work.max_new_tokens, None, js=tell("compare", "tokens"), **QUIET)
     first, *other_arms = page.arms
     for arm in other_arms:
         arm.verdicts.copy(safe(page.copy(arm)), first.axes, [*arm.axes, page.message], **QUIET)
@@ -382,6 +383,7 @@ class ComparePage(RunPage):
         updates = self.opened_course(course_id) if course_id else self.opened_run(request)
         if not course_id and asks_for_settings(request, "compare"):
             updates |= self.opened_arms(address)
+            updates |= {self.work.max_new_tokens: address.tokens} if address.tokens else {}
         return updates | ({self.work.model: address.model} if address.model else {})
 
     def opened_arms(self, address: Address) -> Updates:
