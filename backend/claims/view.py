@@ -307,7 +307,8 @@ def _number(unit: Unit, value: float) -> str:
         return f"under {LEAST_NATS:f}"
     if unit == "tokens":
         return f"{round(scaled):,}" if math.isfinite(scaled) else "never"
-    return three(scaled)
+    near_1 = SCALES.get(unit, 1.0) * 0.1 > abs(scaled - SCALES.get(unit, 1.0))
+    return f"{scaled:.{1 if unit == '%' else 3}f}" if near_1 and unit in ("x", "%") else three(scaled)
 
 
 def _as_said(number: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tokendyno.backend.fit.row import FitRow, Margin
+from tokendyno.backend.fit.smallest import Arrangement
 from tokendyno.backend.fit.table import Fit, table_axes
 from tokendyno.backend.optimizations import titles_text
 from tokendyno.backend.predict.parallel import NO_CHOICE, choice_of, group_sizes, plan_of
@@ -30,7 +31,8 @@ def unit(fit: Fit) -> str:
 
 def cells(fit: Fit, row: FitRow) -> list[str]:
     """The texts of a row, under `columns`."""
-    cache = [] if fit.encoder else [_size(row.kv_bytes)]
+    host = f" ({_size(row.kv_host_bytes)} on the host)" if row.kv_host_bytes else ""
+    cache = [] if fit.encoder else [f"{_size(row.kv_bytes)}{host}"]
     sizes = [_size(size) for size in (row.workspace_bytes, row.runtime_bytes, row.peak_bytes)]
     also = [titles_text(row.beside) if row.beside else ""] if any(each.beside for each in fit.rows) else []
     return [
@@ -89,7 +91,7 @@ def answer(fit: Fit) -> str:
     text = f"{label} {'would fit' if fit.smallest.not_here else 'fits'}"
     if first.gpus > fit.gpus:
         text = f"{label} fits on {_where(fit, fit.gpus)} in none of the arrangements tried.{stays} It fits"
-    how = f"with {titles_text(first.changes)}" if first.changes else f"as it is ({first.numbers})"
+    how = f"with {titles_text(first.changes)}" if first.changes else unchanged(fit, first)
     shared = f" ({first.choices['parallel']})" if "parallel" in first.choices else ""
     needed, room = (bytes_text(size) for size in (first.needed_bytes, first.room_bytes))
     free = " free" if fit.device.here else ""
@@ -109,12 +111,19 @@ def arm_text(choices: Mapping[str, str]) -> str:
     return ",".join(f"{axis}={choice}" for axis, choice in choices.items())
 
 
+def unchanged(fit: Fit, arrangement: Arrangement) -> str:
+    """How the model is where no choice is made: as published, or on a CPU in another number format."""
+    published = arrangement.numbers in (fit.facts.quantization, fit.facts.dtype)
+    return f"as it is ({arrangement.numbers})" if published else f"in {arrangement.numbers}"
+
+
 def _as_it_is(fit: Fit) -> str:
     """What it would take to change nothing."""
-    unchanged, enough = fit.smallest.as_it_is, fit.smallest.enough
-    if unchanged is None:
+    as_it_is, enough = fit.smallest.as_it_is, fit.smallest.enough
+    if as_it_is is None:
         return ""
-    text = f" As it is ({unchanged.numbers}) it needs {_size(unchanged.needed_bytes)}"
+    how = unchanged(fit, as_it_is)
+    text = f" {how[0].upper()}{how[1:]} it needs {_size(as_it_is.needed_bytes)}"
     if enough is None:
         return f"{text}."
     how = enough.choices["parallel"]

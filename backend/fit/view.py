@@ -31,7 +31,7 @@ BESIDE = ("gpt-oss-20b", "Mistral-7B-v0.1", "Gemma-3-1b")
 """Models with a window in every other layer, in all layers, and in five of six."""
 
 MOST_TOKENS = 32_768
-"""The last context of the curves: the positions that Mistral and Gemma have."""
+"""The last context of the curves, the positions that Mistral and Gemma have, unless more is asked about."""
 
 
 class RowView(msgspec.Struct, frozen=True):
@@ -173,8 +173,8 @@ def view(fit: Fit, run: str = "", measured: str = "") -> FitView:
         not_here=reasons.pop() if len(reasons) == 1 else "",
         run=run,
         measured=measured,
-        kinds=kind_curves(fit.facts, dtype),
-        windows=window_curves(fit.facts, dtype),
+        kinds=kind_curves(fit.facts, dtype, fit.context),
+        windows=window_curves(fit.facts, dtype, fit.context),
     )
 
 
@@ -233,10 +233,10 @@ def _line(names: list[str], memory_bytes: int, *, chosen: bool = False) -> CardL
 # --- the KV cache over the context: by kind, with and without a window -----------------------------
 
 
-def kind_curves(facts: ModelFacts, dtype: str) -> KindCurves:
+def kind_curves(facts: ModelFacts, dtype: str, context: int) -> KindCurves:
     """A curve for each kind of layer that the model has, with numbers of that dtype; none for an encoder."""
     size = itemsize(facts, dtype)
-    last = min(MOST_TOKENS, facts.max_positions)
+    last = min(max(MOST_TOKENS, context), facts.max_positions)
     contexts = [corner.length for corner in kv_polyline(facts, DYNAMIC, 1, last, 1, size, 0)]
     sizes = [kv_bytes(facts, DYNAMIC, length, 1, size).by_kind() for length in contexts]
     kinds = {kind: [one[kind] for one in sizes] for kind, most in sizes[-1].items() if most}
@@ -245,16 +245,18 @@ def kind_curves(facts: ModelFacts, dtype: str) -> KindCurves:
     return KindCurves(contexts, kinds, said if kinds else "")
 
 
-def window_curves(facts: ModelFacts, dtype: str) -> Sequence[WindowCurve]:
+def window_curves(facts: ModelFacts, dtype: str, context: int) -> Sequence[WindowCurve]:
     """The curve of the model, where it has a window, before those of `BESIDE`, each in the dtype of its checkpoint."""
-    own = [_window_curve(facts, dtype)] if any(layers.window for layers in facts.cache_layers) else []
-    beside = (_window_curve(model, model.dtype) for model in map(resolve, BESIDE) if model.label != facts.label)
+    own = [_window_curve(facts, dtype, context)] if any(layers.window for layers in facts.cache_layers) else []
+    beside = (
+        _window_curve(model, model.dtype, context) for model in map(resolve, BESIDE) if model.label != facts.label
+    )
     return [*own, *beside]
 
 
-def _window_curve(facts: ModelFacts, dtype: str) -> WindowCurve:
+def _window_curve(facts: ModelFacts, dtype: str, context: int) -> WindowCurve:
     size = itemsize(facts, dtype)
-    last = min(MOST_TOKENS, facts.max_positions)
+    last = min(max(MOST_TOKENS, context), facts.max_positions)
     corners = kv_polyline(facts, DYNAMIC, 1, last, 1, size, 0)
     contexts = [corner.length for corner in corners]
     windowed = [corner.sliding + corner.full for corner in corners]

@@ -39,7 +39,7 @@ def test_never_more_than_half_a_digit_off(value: float) -> None:
     [
         (0, "0 KiB"),
         (1024, "1.00 KiB"),
-        ((1 << 20) - 1, "1,020 KiB"),
+        ((1 << 20) - 1, "1,024 KiB"),
         (1 << 20, "1.00 MiB"),
         (234_117_572_864, "218 GiB"),
     ],

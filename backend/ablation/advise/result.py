@@ -11,7 +11,7 @@ import msgspec
 from tokendyno.backend import hardware
 from tokendyno.backend.ablation.advise.predicted import PredictedArm, predicted
 from tokendyno.backend.ablation.advise.serve_line import serve_line
-from tokendyno.backend.ablation.advise.space import AS_IT_COMES, Builder, Candidate, Pruned, by_reason
+from tokendyno.backend.ablation.advise.space import Builder, Candidate, Pruned, by_reason
 from tokendyno.backend.ablation.advise.steps import EXPLORE, Steps
 from tokendyno.backend.ablation.advise.wishes import TITLES, Question, Wish, token_s
 from tokendyno.backend.ablation.journal import Cost as Quality
@@ -430,7 +430,7 @@ def advised(wish: Wish, last: Snapshot) -> str:
     base, leader = last.request.arms
     no_better = last.comparison is not None and _is_no_better(wish, last.comparison)
     choices = (base if no_better else leader).choices
-    return f"use {titles_text(choices)}" if choices else f"leave it {lowered(AS_IT_COMES)}"
+    return f"use {titles_text(choices) if choices else 'the defaults'}"
 
 
 def _headline(document: AdviceDocument, no_better: str) -> str:

@@ -201,7 +201,7 @@ class Builder:
                 beside = {axis: choice for axis, choice in choices.items() if axis not in own}
                 return f"{title} + {titles_text(beside)}" if beside else title
         dtype = self._base_planned["dtype"]
-        as_it_comes = AS_IT_COMES if dtype == self.facts.dtype else f"{AS_IT_COMES}, in {dtype}"
+        as_it_comes = AS_IT_COMES if dtype == self.facts.dtype else f"{AS_IT_COMES} but in {dtype}"
         return titles_text(choices) if choices else as_it_comes
 
     def _offer(self, choices: Mapping[str, str]) -> None:

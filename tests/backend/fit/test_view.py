@@ -25,16 +25,23 @@ LAST = 32_768
 def test_curves_end_at_what_their_layers_keep(
     title: str, layer_bytes: int, full: int, sliding: int, window: int
 ) -> None:
-    curve = next(one for one in window_curves(resolve("gpt2"), "float32") if one.title == title)
+    curve = next(one for one in window_curves(resolve("gpt2"), "float32", 512) if one.title == title)
     assert curve.contexts == [1, window - 1, LAST]
     assert curve.windowed[-1] == layer_bytes * (full * LAST + sliding * (window - 1))
     assert curve.unwindowed[-1] == layer_bytes * (full + sliding) * LAST
 
 
 def test_the_chosen_model_comes_first_where_it_has_a_window() -> None:
-    first, *rest = window_curves(resolve("pocket"), "float32")
+    first, *rest = window_curves(resolve("pocket"), "float32", 512)
     assert first.title == "Pocket, 5M" and len(rest) == 3
-    assert {len(window_curves(resolve(name), "bfloat16")) for name in ("gpt-oss-20b", "gpt2")} == {3}
+    assert {len(window_curves(resolve(name), "bfloat16", 512)) for name in ("gpt-oss-20b", "gpt2")} == {3}
+
+
+def test_the_curves_reach_a_longer_context_that_is_asked_about() -> None:
+    facts = resolve("gpt-oss-20b")
+    assert kind_curves(facts, "bfloat16", 100_000).contexts[-1] == 100_000
+    own, mistral, _ = window_curves(facts, "bfloat16", 100_000)
+    assert (own.contexts[-1], mistral.contexts[-1]) == (100_000, 32_768)
 
 
 def test_the_curves_of_a_model_count_numbers_in_the_dtype_that_its_row_shows() -> None:
@@ -65,7 +72,7 @@ def test_the_curves_of_a_model_count_numbers_in_the_dtype_that_its_row_shows() -
     ],
 )
 def test_each_kind_has_a_curve_of_its_own(model: str, token_bytes: dict[str, int], flat: dict[str, int]) -> None:
-    curves = kind_curves(resolve(model), "bfloat16")
+    curves = kind_curves(resolve(model), "bfloat16", 512)
     last = curves.contexts[-1]
     assert {kind: sizes[-1] for kind, sizes in curves.kinds.items()} == {
         **{kind: size * last for kind, size in token_bytes.items()},

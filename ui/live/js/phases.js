@@ -114,6 +114,7 @@ export function makePhases(box) {
   /** @param {{ t: { length: number } }[]} series @param {boolean} [over] */
   function tick(series, over) {
     if (!head) return;
+    box.classList.toggle('td-over', Boolean(over));
     const nowS = head.now_s + (performance.now() - heardAt) / 1000;
     head.arms.forEach((arm, i) => {
       const row = rows[i];

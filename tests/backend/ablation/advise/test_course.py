@@ -84,7 +84,7 @@ def test_what_was_measured_again_decides_on_the_page_and_in_the_report(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("of_b_s", "said"), [(0.01, "use KV cache full (no sliding window)"), (0.02, "leave it as it comes")]
+    ("of_b_s", "said"), [(0.01, "use KV cache full (no sliding window)"), (0.02, "use the defaults")]
 )
 def test_a_row_of_the_history_says_what_is_advised(tmp_path: Path, of_b_s: float, said: str) -> None:
     stored_advice(tmp_path)
