@@ -104,11 +104,12 @@ class Workload:
                 "The prompt is empty. Write some text to continue, or set a number of prompt tokens "
                 "(--prompt-tokens) for a synthetic prompt."
             )
-        _check_text("The prompt", self.prompt)
-        _check_text("The system message", self.system)
+        check_text("The prompt", self.prompt)
+        check_text("The system message", self.system)
 
 
-def _check_text(name: str, text: str) -> None:
+def check_text(name: str, text: str) -> None:
+    """InputError for a text that is too long, or cannot be encoded."""
     try:
         size_bytes = len(text.encode())
     except UnicodeEncodeError:

@@ -17,7 +17,7 @@ from tokendyno.backend.cli.quality import quality_of
 from tokendyno.backend.cli.sweep import swept
 from tokendyno.backend.cli.trials import check_options
 from tokendyno.backend.config import Request
-from tokendyno.backend.errors import InputError, RunFailed, unknown
+from tokendyno.backend.errors import InputError, RunFailed, shown, unknown
 from tokendyno.backend.executors.several_machines import Machines
 from tokendyno.backend.library.results import (
     AdviceResult,
@@ -120,12 +120,15 @@ def _parsed(command: str, progress: bool, options: Mapping[str, Any], **named: A
     exceptions of this library."""
     parser = make_parser(command)
     commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction)).choices
-    known = {action.dest for action in commands[command]._actions} - _OF_TERMINALS
+    actions = {action.dest: action for action in commands[command]._actions}
+    known = actions.keys() - _OF_TERMINALS
     line = [command]
     for name, value in {**named, **options}.items():
         if name not in known:
             raise unknown(f"argument of td.{command}", name, known - named.keys())
-        line += _written(name, arm_text(value) if name in ("a", "b", "arm") else value)
+        value = arm_text(value) if name in ("a", "b", "arm") else value
+        _check_kind(f"{name} of td.{command}", actions[name], value)
+        line += _written(name, value)
     token = quiet.set(not progress)
     try:
         with counts_shown():
@@ -134,6 +137,18 @@ def _parsed(command: str, progress: bool, options: Mapping[str, Any], **named: A
         raise RunFailed(str(error)) from error
     finally:
         quiet.reset(token)
+
+
+def _check_kind(name: str, action: argparse.Action, value: Any) -> None:
+    """InputError for what the command line would take as another text than was meant."""
+    if action.dest in ("prompt", "system") and not isinstance(value, str | None):
+        raise InputError(
+            f"{name} is {shown(value)}; it must be a text. A chat is chat=True, with a prompt and perhaps a system "
+            "message; token ids and more messages are for td.load(...).generate."
+        )
+    several = action.nargs in ("+", "*") or isinstance(action, argparse._AppendAction)
+    if isinstance(value, list | tuple | set | bytes) and not several:
+        raise InputError(f"{name} is {shown(value)}; it must be one value.")
 
 
 def _written(name: str, value: Any) -> list[str]:

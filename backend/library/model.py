@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,17 @@ from msgspec import structs
 
 from tokendyno.backend.arms.bundles import written_arm
 from tokendyno.backend.cli.progress import say, shown_until
-from tokendyno.backend.config import ArmRequest, Request, Workload, workload_of
+from tokendyno.backend.config import (
+    MAX_NEW_TOKENS,
+    ArmRequest,
+    Request,
+    Workload,
+    check_range,
+    check_text,
+    workload_of,
+)
 from tokendyno.backend.engine.prediction import predict
-from tokendyno.backend.errors import InputError
+from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.evidence import Evidence, Finding
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.executors.in_process_model import InProcessModel
@@ -59,7 +68,7 @@ class Memory:
 
 
 def load(
-    model: str,
+    model: str | os.PathLike[str],
     arm: Arm = "",
     *,
     max_length: int | None = None,
@@ -74,12 +83,14 @@ def load(
                 cache is as long as the first text needs, and grows, which compiles and captures the step anew
     Raises InputError where the arm cannot run here, with the reason and what to do, and RunFailed where loading breaks.
     """
-    folder = Path(models_dir) if models_dir is not None else None
+    if not isinstance(model, str | os.PathLike):
+        raise InputError(f"model is {shown(model)}; it must be a name or a path.")
+    model, folder = os.fspath(model), Path(models_dir) if models_dir is not None else None
     positions = resolve(model, folder).max_positions
     length = max_length if max_length is not None else min(USUAL_LENGTH, positions or USUAL_LENGTH)
-    if length < 2:
-        raise InputError(f"max_length is {length}; it must be 2 or more: a token of the prompt, and one of the text.")
-    work = Workload(prompt_tokens=length // 2, max_new_tokens=length - length // 2)
+    check_range("max_length", length, 2, positions or None)
+    new = min(length - length // 2, MAX_NEW_TOKENS)
+    work = Workload(prompt_tokens=length - new, max_new_tokens=new)
     arm_request = written_arm("A", arm_text(arm), model, work, lambda: resolve(model, folder))
     choices, request = arm_request.choices, Request(model, [arm_request], work)
     if choices.get("batching") == "continuous":  # with pages for as many of the longest texts as it takes at once
@@ -122,6 +133,17 @@ def _check_among_others(inner: InProcessModel, length: int, logprobs: int | None
         raise InputError(
             f"Prompt and new tokens are {length:,} together, but a text has pages for {limit:,}. Raise max_length."
         )
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message whose parts, if it has parts, are one text. InputError for other messages."""
+    content = message.get("content")
+    if isinstance(content, list) and all(isinstance(part, Mapping) for part in content):
+        texts = [part.get("text") for part in content]
+        content = "\n".join(text for text in texts if isinstance(text, str)) if None not in texts else None
+    if not isinstance(message.get("role"), str) or not isinstance(content, str):
+        raise InputError('A message is {"role": ..., "content": ...}, and both are texts.')
+    return {**message, "content": content}
 
 
 class Model:
@@ -193,12 +215,16 @@ class Model:
 
         prompt       a text, token ids, or messages ({"role": ..., "content": ...}), which become a chat
         temperature  0 is greedy; top_p and top_k filter what is drawn from
-        seed         of the draws; None: another text each time, which alone batching=continuous has
+        seed         of the draws; None: another text each time, which alone batching=continuous has (there 0 is None)
         stop_ids     ids after which to stop, besides those that end the model's texts, which `ignore_eos` goes past
         logprobs     tell the log-probability of each token, and of so many likeliest ones (0 to 20). In the custom loop
                      the step is then another one, captured anew, without the kernel that chooses tokens
         reasoning    of a chat: how long to reason, if its template knows (low, medium, high; on, off)
         """
+        numbers = (("max_new_tokens", max_new_tokens, Integral), ("top_k", top_k, Integral), ("top_p", top_p, Real))
+        for name, value, kind in (*numbers, ("temperature", temperature, Real)):
+            if not isinstance(value, kind):
+                raise InputError(f"{name} is {shown(value)}; it must be a number.")
         if logprobs is not None and not 0 <= logprobs <= MOST_LOGPROBS:
             raise InputError(f"logprobs is {logprobs}; it must be from 0 to {MOST_LOGPROBS}, or None.")
         used_seed = secrets.randbelow(1 << 31) if seed is None else seed
@@ -206,7 +232,7 @@ class Model:
         inner = self._inner
         ids = self.prompt_ids(prompt, reasoning)
         if self._continuous:
-            _check_among_others(inner, len(ids) + max_new_tokens, logprobs, seed if temperature else None)
+            _check_among_others(inner, len(ids) + max_new_tokens, logprobs, seed if temperature and seed else None)
         past_eos = ignore_eos or inner.facts.random
         eos = frozenset() if past_eos else frozenset(inner.loaded.eos)
         stops = frozenset(stop_ids)
@@ -237,14 +263,15 @@ class Model:
         if isinstance(prompt, str):
             if reasoning:
                 raise InputError("reasoning is part of a chat. Give messages in place of a text, or leave it out.")
+            check_text("The prompt", prompt)
             ids: list[Any] = self._inner.text_ids(prompt)
         else:
-            ids = list(prompt)
-            if ids and isinstance(ids[0], Mapping):
-                return self._inner.chat_ids([dict(message) for message in ids], reasoning)
+            ids = list(prompt) if isinstance(prompt, Sequence) and not isinstance(prompt, bytes | bytearray) else [None]
+            if ids and all(isinstance(message, Mapping) for message in ids):
+                return self._inner.chat_ids([_message(message) for message in ids], reasoning)
             if len(ids) == 1 and isinstance(ids[0], list):
                 ids = ids[0]
-            if not all(isinstance(token, int) for token in ids):
+            if not all(isinstance(token, Integral) for token in ids):
                 raise InputError("A prompt is a text, a list of token ids, or a list of messages (role, content).")
         if not ids:
             raise InputError("The prompt has no tokens. Write some text to continue.")

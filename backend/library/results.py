@@ -31,8 +31,8 @@ Rows = Sequence[dict[str, Any]]
 
 def arm_text(arm: Arm) -> str:
     """The arm as `--arm` takes it."""
-    if isinstance(arm, str):
-        return arm
+    if isinstance(arm, str | None):
+        return arm or ""
     return ",".join(f"{axis}={choice}" for axis, choice in arm.items()) if isinstance(arm, Mapping) else ",".join(arm)
 
 

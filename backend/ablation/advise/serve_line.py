@@ -25,8 +25,9 @@ def serve_line(facts: ModelFacts, checked: Checked) -> tuple[str, str]:
     own = f"tokendyno serve --model {shlex.quote(facts.model)}" + (
         f" --arm {shlex.quote(arm_text(chosen))}" if chosen else ""
     )
-    if checked.plan.load.source.kind != "hub":
-        return own, "transformers serve loads only models of the Hub."
+    source = checked.plan.load.source
+    if source.kind not in ("hub", "folder", "embedded"):
+        return own, "transformers serve loads models of the Hub and folders."
     options, left = list[str](), dict(chosen)
     if left.get("batching") == "continuous":
         left.pop("batching")
@@ -45,4 +46,4 @@ def serve_line(facts: ModelFacts, checked: Checked) -> tuple[str, str]:
     if left:
         names = ", ".join(f"{axis}={choice}" for axis, choice in left.items())
         return own, f"transformers serve has no option for {names}."
-    return " ".join(["transformers serve", shlex.quote(checked.plan.load.source.repo), *options]), ""
+    return " ".join(["transformers serve", shlex.quote(source.repo or source.path), *options]), ""

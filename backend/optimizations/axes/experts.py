@@ -169,11 +169,12 @@ class Experts(Optimization):
             if load.quantization == "mxfp4" or (load.quantization == "none" and load.source.kind != "random"):
                 script.define("worker/load/quantization.py", "read_packed")
                 script.prepare.append("read_packed(True)")
-        elif load.experts is not None:
+        elif load.experts == "grouped_mm" and load.device != "cpu":  # where `generate` decodes with batched_mm
             script.define("worker/patch/experts.py", "set_experts")
-            script.patch.append(f"set_experts(model, {load.experts!r})")
-            if load.experts != "grouped_mm" or load.device == "cpu":  # else `generate` decodes with batched_mm
-                script.shown["experts_implementation"] = repr(load.experts)
+            script.patch.append("set_experts(model, 'grouped_mm')")
+        elif load.experts is not None:
+            script.patch.append(f"model.set_experts_implementation({load.experts!r})")
+            script.shown["experts_implementation"] = repr(load.experts)
 
 
 AXIS = Experts()

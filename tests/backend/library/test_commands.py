@@ -6,7 +6,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -116,6 +116,11 @@ def test_what_fits_and_what_would_run_are_what_the_commands_write(capsys: pytest
         (lambda: td.sweep("pocket", over={"batch_size": 4}, no_history=True), "at least two different values"),
         (lambda: td.fit("pocket", gpu="RTX-1"), "RTX-1"),
         (lambda: td.run("pocket", json="x"), "Unknown argument of td.run 'json'"),
+        (lambda: td.run("pocket", prompt=[{"role": "user", "content": "Hi"}]), "prompt of td.run .* must be a text"),
+        (lambda: td.compare("pocket", prompt=[1065, 371]), "prompt of td.compare is .1065, 371.; it must be a text"),
+        (lambda: td.run("pocket", max_new_tokens=[8, 16]), "max_new_tokens of td.run is .8, 16.; it must be one value"),
+        (lambda: td.load(cast("Any", None)), "model is None"),
+        (lambda: td.load("pocket", max_length=5000), "max_length is 5000; it must be a whole number from 2 to 4,096"),
     ],
 )
 def test_bad_arguments_are_one_sentence(call: Any, words: str) -> None:

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from safetensors.torch import load_file, save_file
@@ -139,12 +139,19 @@ def test_ids_tensors_and_conversations_are_prompts_too(own_loop: td.Model, chatt
     rendered = "<user>Hi\n<assistant>Yes?\n<user>Go\nThen"
     chat = chatty.generate(messages, max_new_tokens=8)
     assert chat.ids == chatty.generate(rendered, max_new_tokens=8).ids
+    parts = [{**message, "content": [{"type": "text", "text": message["content"]}]} for message in messages]
+    assert chatty.generate(parts, max_new_tokens=8).ids == chat.ids
+    with pytest.raises(InputError, match="both are texts"):
+        chatty.generate([{"role": "user"}])
     for prompt, words in (
         (messages, "no chat template"),
         ([], "no tokens"),
         ("", "no tokens"),
         ([10**6], "ids must be from 0"),
         (["a", "b"], "a list of token ids"),
+        (b"Hi", "a list of token ids"),
+        (None, "a list of token ids"),
+        ("\ud800", "not valid UTF-8"),
         (ids * 10_000, "positions"),
     ):
         with pytest.raises(InputError, match=words):
@@ -154,6 +161,8 @@ def test_ids_tensors_and_conversations_are_prompts_too(own_loop: td.Model, chatt
         own_loop.stream(PROMPT, logprobs=21)
     with pytest.raises(InputError, match="temperature is -1"):
         own_loop.generate(PROMPT, temperature=-1)
+    with pytest.raises(InputError, match="temperature is hot; it must be a number"):
+        own_loop.generate(PROMPT, temperature=cast("Any", "hot"))
 
 
 def test_a_static_cache_serves_shorter_prompts_and_grows_for_longer_ones() -> None:
@@ -197,7 +206,7 @@ def test_threads_share_the_steps_of_continuous_batching() -> None:
             streams.append(model.stream(prompts[5], max_new_tokens=64, stop_ids=[stop]))
             unknown = model.stream([10**7], max_new_tokens=4)
             drawn = [model.stream(PROMPT, max_new_tokens=12, temperature=1.5, seed=None) for _ in range(2)]
-            near = model.stream(PROMPT, max_new_tokens=12, temperature=1.5, top_k=1, seed=None)
+            near = model.stream(PROMPT, max_new_tokens=12, temperature=1.5, top_k=1)
             next(leaving)
         tokens = [list(stream) for stream in streams]
         texts = [tuple(token.id for token in stream) for stream in drawn]
@@ -207,7 +216,8 @@ def test_threads_share_the_steps_of_continuous_batching() -> None:
         assert [token.id for token in near] == model.generate(PROMPT, max_new_tokens=12).ids
         with pytest.raises(InputError, match="ids must be"):
             next(unknown)
-        refused: Any = (({"logprobs": 1}, "logprobs"), ({"temperature": 1.0}, "seed is 0"), ({}, "pages for 512"))
+        seeded = {"temperature": 1.0, "seed": 3}
+        refused: Any = (({"logprobs": 1}, "logprobs"), (seeded, "seed is 3"), ({}, "pages for 512"))
         for options, words in refused:
             with pytest.raises(InputError, match=words):
                 model.generate(PROMPT, max_new_tokens=1 if options else 512, **options)

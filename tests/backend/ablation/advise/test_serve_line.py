@@ -8,6 +8,7 @@ from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.config import Workload
 from tokendyno.backend.models import resolve
+from tokendyno.backend.paths import PRESETS
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,10 @@ def test_of_a_model_of_the_hub(arm: str, line: str, note: str) -> None:
 
 
 def test_of_weights_that_are_not_on_the_hub() -> None:
-    for model in ("random:Qwen3-0.6B", "pocket"):
+    for model, line in (
+        ("random:Qwen3-0.6B", "tokendyno serve --model random:Qwen3-0.6B"),
+        ("pocket", f"transformers serve {PRESETS / 'models' / 'pocket'}"),
+    ):
         facts = resolve(model)
         checked = check(parse_arm(model, ""), facts, hardware.detect(), Workload("?"))
-        assert serve_line(facts, checked)[0] == f"tokendyno serve --model {model}"
+        assert serve_line(facts, checked)[0] == line
