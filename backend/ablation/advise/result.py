@@ -319,7 +319,7 @@ class _Answer:
         kinds: dict[Label, list[str]] = {
             "same format": [name for name in able if not self.space.arms[name].recipe],
             "transformers": [name for name in able if _by_transformers(self._checked(name))],
-            "memory": sorted(able, key=self._size)[:1],
+            "memory": sorted(able, key=self._size)[:1] if self._question.wish != "memory" else [],
         }
         for label, names in kinds.items():
             if names and best["wish"] not in names and names[0] not in best.values():
