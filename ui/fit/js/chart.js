@@ -4,15 +4,17 @@
 import { add } from '../../components/js/dom.js';
 
 const REACH = 2.5;  // the axis ends at most at this multiple of the longest bar
+const BEYOND = 3;  // and of the chosen device's memory: longer bars are cut
 const LABEL_PX = 74;
 const total = (row) => row.parts.reduce((sum, bytes) => sum + bytes, 0);
 
-// Bytes at the right end: all bars, and the chosen device's memory unless the bars would shrink to nothing beside it.
+// Bytes at the right end: all bars that are not cut, and the chosen device's memory unless they would shrink to nothing
+// beside it.
 /** @param {Pick<Fit.FitView, 'cards'>} view @param {Pick<Fit.RowView, 'parts'>[]} rows */
 export function axisEnd(view, rows) {
   const longest = Math.max(1, ...rows.map(total));
   const chosen = view.cards.find((line) => line.chosen).memory_bytes;
-  return Math.max(longest * 1.12, Math.min(chosen * 1.12, longest * REACH));
+  return Math.min(Math.max(longest * 1.12, Math.min(chosen * 1.12, longest * REACH)), chosen * BEYOND);
 }
 
 // Lines of GPUs on the axis. A label is left out where it would lie over another one; the chosen device always has one.
@@ -62,13 +64,16 @@ export function drawChart(view, rows) {
     const line = add(bars, 'div', 'td-bar ' + row.margin.replaceAll(' ', '-'));
     add(line, 'span', 'td-bar-name', row.title);
     const stack = add(line, 'div', 'td-stack');
+    let left = end / 1.12;
+    const cut = total(row) > left * 1.001;
     row.parts.forEach((bytes, at) => {
       const piece = add(stack, 'i', 'td-part part-' + partKey(view, at));
-      piece.style.width = 100 * bytes / end + '%';
+      piece.style.width = 100 * Math.min(bytes, left) / end + '%';
       piece.title = view.parts[at];
+      left -= Math.min(bytes, left);
     });
     const sign = row.cells[0].slice(0, 1);
-    add(stack, 'span', 'td-bar-end', sign + ' ' + row.peak);
+    add(stack, 'span', 'td-bar-end', sign + ' ' + row.peak + (cut ? ' \u25b8' : ''));
   }
   drawLines(axis, add(bars, 'div', 'td-lines'), view, end);
 }
