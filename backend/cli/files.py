@@ -80,10 +80,13 @@ def write_json(target: str | None, result: msgspec.Struct | dict[str, Any]) -> N
 
 
 def give(options: argparse.Namespace, blocks: Sequence[Block], document: msgspec.Struct | dict[str, Any]) -> None:
-    """Print blocks, unless the document goes to standard output (`--json -`), and write the document."""
-    if options.json != "-":
-        show(blocks, options.color)
-    write_json(options.json, document)
+    """Print blocks, unless the document goes to standard output (`--json -`), and write the document: also where nobody
+    takes what is printed, as in `tokendyno run --json FILE | head`."""
+    try:
+        if options.json != "-":
+            show(blocks, options.color)
+    finally:
+        write_json(options.json, document)
 
 
 def write_text(target: str, text: str, option: str) -> None:

@@ -32,9 +32,11 @@ from tokendyno.backend.traffic.presets import traffic_preset, traffic_presets
 def sweep(options: argparse.Namespace) -> int:
     check_options(options, options.csv)
     document, ended = swept(options)
-    give(options, sweep_blocks(document), document)
-    if options.csv:
-        write_text(options.csv, csv_text(document), "--csv")
+    try:
+        give(options, sweep_blocks(document), document)
+    finally:  # as `give` does with the document
+        if options.csv:
+            write_text(options.csv, csv_text(document), "--csv")
     return ended.exit_code()
 
 

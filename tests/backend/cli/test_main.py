@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import json
 import os
 import subprocess
 import sys
@@ -169,6 +170,23 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 0
+
+
+def test_a_reader_that_goes_away_takes_no_file_along(tmp_path: Path) -> None:
+    file = tmp_path / "models.json"
+    with subprocess.Popen(
+        [sys.executable, "-u", "-m", "tokendyno", "models", "--json", str(file)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+    assert json.loads(file.read_text())["kind"] == "models"
 
 
 def test_version_names_the_installed_package(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,14 +1,21 @@
 """`tokendyno sweep`: what is shown of points whose figures are known, and what is refused."""
 
 import csv
+import io
+import json
+import sys
+from pathlib import Path
 
 import pytest
 
 from tests.support.command_line import text_of
 from tokendyno.backend.ablation.journal import Cost, Heading, Journal, Trial
 from tokendyno.backend.ablation.sweep import SweepDocument, plan_points, point_results
+from tokendyno.backend.cli import sweep as command
 from tokendyno.backend.cli.main import main
+from tokendyno.backend.cli.parser import make_parser
 from tokendyno.backend.cli.sweep import csv_text, sweep_blocks
+from tokendyno.backend.cli.trials import Ended
 from tokendyno.backend.config import Workload
 
 WORK = Workload(prompt_tokens=16, max_new_tokens=4)
@@ -36,6 +43,28 @@ def test_quality_belongs_to_every_point_with_the_choices_that_were_read() -> Non
     table = text_of(sweep_blocks(swept))
     assert "KL divergence" in table and table.count("0.0125 nats") == 2
     assert "KL divergence" not in text_of(sweep_blocks(document(read=False)))
+
+
+class NoReader(io.StringIO):
+    """A pipe whose reader has gone."""
+
+    def write(self, text: str) -> int:
+        if text:
+            raise BrokenPipeError
+        return 0
+
+
+def test_the_files_are_written_where_nobody_takes_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"--csv": tmp_path / "s.csv", "--json": tmp_path / "s.json"}
+    options = make_parser("sweep").parse_args(
+        ["sweep", "--over", "batch_size=1,4", *(str(part) for pair in files.items() for part in pair)]
+    )
+    monkeypatch.setattr(command, "swept", lambda _: (document(read=False), Ended(0)))
+    monkeypatch.setattr(sys, "stdout", NoReader())
+    with pytest.raises(BrokenPipeError):
+        command.sweep(options)
+    assert files["--csv"].read_text() == csv_text(document(read=False))
+    assert len(json.loads(files["--json"].read_text())["points"]) == 4
 
 
 @pytest.mark.parametrize(
