@@ -79,7 +79,8 @@ def _run(options: argparse.Namespace, model: "Model", length: int, listener: soc
 
 
 def _listener(host: str, port: int) -> socket.socket:
-    """A socket bound to the address before the model is loaded; whoever connects until it listens is refused."""
+    """A socket that listens before the model is loaded: another server is refused the port at once, which one that is
+    bound only may still take, and whoever connects meanwhile waits until requests are answered."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (socket.gaierror, UnicodeError):
@@ -88,6 +89,7 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+        listener.listen()
     except OSError as error:
         listener.close()
         raise InputError(

@@ -3,6 +3,7 @@
 import concurrent.futures
 import itertools
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 import tokendyno as td
 from tests.support.processes import wait_for
 from tests.support.served_arm import KEY, ServedArm, chat_model, served_arm
+from tokendyno.backend.errors import InputError
+from tokendyno.backend.serving import command
 
 pytestmark = pytest.mark.xdist_group("serve")
 
@@ -228,6 +231,17 @@ def test_requests_wait_in_turn_a_full_queue_says_so_and_who_leaves_makes_room(
     assert now['requests_total{outcome="full"}'] - before['requests_total{outcome="full"}'] == 1
     assert now["running"] == now["queue_length"] == 0
     assert now["completion_tokens_total"] - before["completion_tokens_total"] < 1500
+
+
+def test_a_server_holds_its_port_from_before_its_model_is_loaded() -> None:
+    with command._listener("127.0.0.1", 0) as held:
+        port = held.getsockname()[1]
+        with pytest.raises(InputError, match=f"^Port {port} on 127.0.0.1 cannot be used .Address already in use"):
+            command._listener("127.0.0.1", port)
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            pass  # it waits, and is not refused
+    with command._listener("127.0.0.1", port):
+        pass  # what was let go can be had at once
 
 
 def test_metrics_tell_of_each_request(plain: httpx.Client) -> None:
