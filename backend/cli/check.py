@@ -92,6 +92,8 @@ def export(options: argparse.Namespace) -> int:
     _, request, checked, target = _arm(options)
     checked.require_runnable()
     check_loadable(checked.facts)
+    for verdict in checked.verdicts:  # such as what was left out of a preset
+        say(f"{verdict.level} ({verdict.axis}): {verdict.reason}")
     write = script if options.standalone else short_script
     write_text(options.output, write(checked, checked.facts, request.workload, paths=target is None), "--output")
     return OK

@@ -178,6 +178,17 @@ def test_of_a_bundle_what_gave_way_is_said_as_text_and_in_the_document(capsys: p
     ]
 
 
+def test_a_script_of_a_bundle_is_written_with_what_check_notes_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    arm = ["--model", "random:gpt2", "--arm", "lowest-latency"]
+    assert main(["check", *arm, "--json", "-"]) == 0
+    verdicts = json.loads(capsys.readouterr().out)["verdicts"]
+    assert main(["export", *arm]) == 0
+    script, notes = capsys.readouterr()
+    assert notes.splitlines() == [f"{v['level']} ({v['axis']}): {v['reason']}" for v in verdicts]
+    assert "note (projections): Of the preset lowest-latency, projections=fused is left out: " in notes
+    compile(script, "arm.py", "exec")
+
+
 def test_list_names_whatever_an_arm_a_model_or_a_gpu_is_called(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
     table = capsys.readouterr().out
