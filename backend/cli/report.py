@@ -12,7 +12,7 @@ from tokendyno.backend.cli.progress import say
 from tokendyno.backend.cli.run_table import run_blocks
 from tokendyno.backend.cli.stored import WHAT, add_history, find_run, other_runs
 from tokendyno.backend.cli.terminal import show
-from tokendyno.backend.errors import InputError
+from tokendyno.backend.errors import InputError, shown
 from tokendyno.backend.executors import open_bench
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.quality import gate_of
@@ -38,7 +38,10 @@ def report(options: argparse.Namespace) -> int:
         return _report_of_journal(options, journal)
     run = find_run(options.run, options.history)
     if run.request.traffic is not None or run.request.quality is not None:
-        raise InputError("A report is of one prompt; this run is of many requests or given texts. Open it on the page.")
+        raise InputError(
+            "A report is of one prompt; this run is of many requests or given texts. Open it on the page. `tokendyno "
+            f"replay {shown(options.run)}` prints its table, as `tokendyno history show` does of one in the history."
+        )
     with other_runs(options.history) as others:
         return _report_of_run(options, run, others)
 

@@ -132,6 +132,18 @@ def test_a_run_is_named_shown_deleted_and_had_back(file: Path, capsys: pytest.Ca
     assert "machine (Ryzen 7, 8 cores; NVIDIA H200)" in " ".join(out.split()) and "Time per token, mean" in out
 
 
+def test_a_report_of_many_requests_is_refused_with_the_commands_that_print_them(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["report", "bbbb"])
+    printed = capsys.readouterr()
+    says = "`tokendyno replay bbbb` prints its table, as `tokendyno history show` does"
+    assert says in sentence(code, printed.out, printed.err)
+    shown = output(capsys, "show", "bbbb")[0]
+    assert main(["replay", "bbbb"]) == 0
+    assert capsys.readouterr().out.strip() in shown
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [
