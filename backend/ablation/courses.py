@@ -28,6 +28,7 @@ from tokendyno.backend.hosting.visitor import Visitor
 from tokendyno.backend.optimizations import all_axes
 from tokendyno.backend.paths import ablation_folder
 from tokendyno.backend.quality import QualityText
+from tokendyno.backend.redact import without_controls
 from tokendyno.backend.runs.log import RunLog
 from tokendyno.backend.runs.snapshot import Snapshot
 
@@ -65,6 +66,22 @@ def titled(history: Path | None, row: Row, runs: RunLog | None = None) -> Row:
         return row
     last = _last_of_advice(history, row.trial, heading, runs) if runs is not None else None
     return msgspec.structs.replace(row, line=heading_title(heading, last))
+
+
+def whole_of(history: Path | None, trial: str) -> str:
+    """What a run is a trial of, in words; "" where it is a run of its own."""
+    heading = kept_heading(history, trial)
+    title = heading_title(heading) if heading is not None else "an ablation, a sweep or advice"
+    return without_controls(title) if trial else ""
+
+
+def trial_note(history: Path | None, trial: str) -> str:
+    """That a run is one trial, and how all of them are seen; "" where it is a run of its own."""
+    if not trial:
+        return ""
+    note = f"This run is one trial of a whole ({whole_of(history, trial)})"
+    kept = kept_heading(history, trial) is not None
+    return f"{note}, which `tokendyno report {trial} --html FILE` writes." if kept else f"{note}."
 
 
 def _last_of_advice(history: Path | None, course_id: str, heading: Heading, runs: RunLog) -> Snapshot | None:

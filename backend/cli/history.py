@@ -2,13 +2,14 @@
 
 import argparse
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
 
-from tokendyno.backend.ablation.courses import titled
+from tokendyno.backend.ablation.courses import titled, trial_note, whole_of
 from tokendyno.backend.cli.files import give
 from tokendyno.backend.cli.options import Add, add_number
 from tokendyno.backend.cli.progress import say
@@ -63,7 +64,7 @@ def history(options: argparse.Namespace) -> int:
                 text = change(run_id, text, LOCAL_USER)
                 say(f"Run {run_id[:8]} has {f'the {action} {text!r}' if text else f'no {action}'} now.")
             case _:
-                _delete(history, action, words)
+                _delete(options, history)
     return 0
 
 
@@ -95,11 +96,13 @@ def _show(options: argparse.Namespace, history: History, runs: RunLog, run_id: s
     row, run = history.listing.one(run_id, LOCAL_USER), runs.get(run_id)
     if row is None or run is None:
         raise InputError(f"Run {run_id[:8]} cannot be read from the history.")
-    blocks = [_head(row), *run_blocks(run, options.all, runs.reading)]
+    trial = trial_note(options.history, row.trial)
+    blocks = [[*_head(row), *([trial] if trial else [])], *run_blocks(run, options.all, runs.reading)]
     give(options, blocks, document_of(run, runs.reading))
 
 
-def _delete(history: History, action: str, words: list[str]) -> None:
+def _delete(options: argparse.Namespace, history: History) -> None:
+    action, words = options.action, options.what
     if not words:
         raise InputError(f"Which runs? Name them by the beginning of their ids: tokendyno history {action} ID ...")
     deleted = action == "undelete"
@@ -109,9 +112,14 @@ def _delete(history: History, action: str, words: list[str]) -> None:
         history.changes.undelete(ids, LOCAL_USER)
         say(f"{they_are} back in the history.")
         return
+    rows = [history.listing.one(run_id, LOCAL_USER) for run_id in dict.fromkeys(ids)]
+    trials = Counter(row.trial for row in rows if row is not None and row.trial)
     history.changes.delete(ids, LOCAL_USER)
     short = " ".join(run_id[:8] for run_id in ids)
     say(f"{they_are} deleted. For an hour `tokendyno history undelete {short}` has {them} back.")
+    for trial, count in trials.items():  # a row of the list stands for all of them
+        whole = whole_of(options.history, trial)
+        say(f"note: this deleted {plural(count, 'trial')} of a whole ({whole}), of which the rest is kept.")
 
 
 # --- which run ------------------------------------------------------------------------------------

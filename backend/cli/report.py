@@ -4,7 +4,7 @@ import argparse
 import contextlib
 from pathlib import Path
 
-from tokendyno.backend.ablation.courses import kept_journal
+from tokendyno.backend.ablation.courses import kept_journal, trial_note
 from tokendyno.backend.ablation.kinds import course_of_journal
 from tokendyno.backend.cli.files import check_distinct, check_folder, check_writable, write_json, write_text
 from tokendyno.backend.cli.options import Add, add_all, add_models_dir, add_output
@@ -42,6 +42,8 @@ def report(options: argparse.Namespace) -> int:
             "A report is of one prompt; this run is of many requests or given texts. Open it on the page. `tokendyno "
             f"replay {shown(options.run)}` prints its table, as `tokendyno history show` does of one in the history."
         )
+    if note := trial_note(options.history, run.request.trial):
+        say(f"note: {note}")
     with other_runs(options.history) as others:
         return _report_of_run(options, run, others)
 

@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.backend.runs.test_history_file import newer
@@ -13,10 +14,14 @@ from tests.support.command_line import sentence
 from tests.support.kept_runs import H200, made, run_on
 from tests.support.kept_runs import history_of as kept_in
 from tests.support.runs import ended
+from tokendyno.backend.ablation.courses import kept_journal
+from tokendyno.backend.ablation.journal import SWEEP, Heading, Journal
 from tokendyno.backend.cli.main import main
 from tokendyno.backend.cli.parser import make_parser
 from tokendyno.backend.cli.stored import history_of
+from tokendyno.backend.config import Workload
 from tokendyno.backend.runs import history_file
+from tokendyno.backend.runs.records import Created
 
 RUNS = [
     made(run_on("aaaa1111", at_s=86_400.0)),
@@ -130,6 +135,36 @@ def test_a_run_is_named_shown_deleted_and_had_back(file: Path, capsys: pytest.Ca
     assert "a first try: B generates" in output(capsys)[0]
     out, _ = output(capsys, "pins", "aaaa1.A", "aaaa2.B")
     assert "machine (Ryzen 7, 8 cores; NVIDIA H200)" in " ".join(out.split()) and "Time per token, mean" in out
+
+
+def test_what_is_done_with_a_row_that_stands_for_many_trials_is_said_to_be_done_with_one(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def trial(run_id: str, of: str) -> Created:
+        first = run_on(run_id, at_s=2e6)
+        return msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, trial=of))
+
+    monkeypatch.setenv("COLUMNS", "400")
+    ids = {"dddd0001": "two-sizes", "dddd0002": "two-sizes", "eeee0001": "not-kept-any-more"}
+    with kept_in(file, [made(trial(run_id, of)) for run_id, of in ids.items()]):
+        pass
+    journal = kept_journal(file, "two-sizes")
+    assert journal is not None
+    journal.parent.mkdir()
+    heading = Heading("pocket", {}, [("batch_size", "1,4")], [SWEEP], Workload(prompt="Hi"))
+    Journal(journal, heading).close()
+    note = "This run is one trial of a whole (Sweep: Batch size 1, 4), which `tokendyno report two-sizes --html FILE`"
+    assert f"{note} writes.\n" in output(capsys, "show", "dddd0001")[0]
+    gone = "This run is one trial of a whole (an ablation, a sweep or advice).\n"
+    assert gone in output(capsys, "show", "eeee")[0]
+    assert "one trial" not in output(capsys, "show", "aaaa1")[0]
+    assert main(["report", "dddd0001"]) == 0
+    assert f"note: {note} writes.\n" in capsys.readouterr().err
+    deleted = output(capsys, "delete", "dddd0001", "dddd0002", "eeee", "aaaa1")[1]
+    assert deleted.splitlines()[1:] == [
+        "note: this deleted 2 trials of a whole (Sweep: Batch size 1, 4), of which the rest is kept.",
+        "note: this deleted 1 trial of a whole (an ablation, a sweep or advice), of which the rest is kept.",
+    ]
 
 
 def test_a_report_of_many_requests_is_refused_with_the_commands_that_print_them(
