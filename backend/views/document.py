@@ -21,6 +21,7 @@ from tokendyno.backend.views.details import MemoryCheck, memory_checks_of, promp
 from tokendyno.backend.views.ledger import ledger_rows
 from tokendyno.backend.views.quality import cost_of, gate_document, quality_sentence
 from tokendyno.backend.views.sentences import interference_of
+from tokendyno.backend.views.step_time import untraced
 
 
 def document(run: Run, gate: Gate | None = None) -> schema.Document:
@@ -71,7 +72,7 @@ def _arm(run: Snapshot, name: str) -> schema.ArmDocument:
         launch_bound=summary.launch_bound,
         compile=_compile_report(finished.compiled) if finished and finished.compiled else None,
         summary=summary,
-        step_time=_step_document(arm),
+        step_time=_step_document(run, arm),
         prompt_pass=prompt_pass(run, name) or msgspec.UNSET,
     )
 
@@ -83,7 +84,7 @@ def _prefill(bound: PrefillBound | None, ttft_s: float | None) -> schema.Prefill
     return schema.PrefillRoofline(bound.seconds, share, bound.limited_by, bound.work)
 
 
-def _step_document(arm: ArmSeries) -> schema.StepDocument | msgspec.UnsetType:
+def _step_document(run: Snapshot, arm: ArmSeries) -> schema.StepDocument | msgspec.UnsetType:
     """Left out until the arm has ended, and in runs that were recorded before steps were traced."""
     if arm.finished is None or not (arm.finished.step or arm.finished.no_step):
         return msgspec.UNSET
@@ -97,7 +98,7 @@ def _step_document(arm: ArmSeries) -> schema.StepDocument | msgspec.UnsetType:
         reads.weight_bytes if reads else None,
         reads.kv_bytes if reads else None,
         reads.bytes_per_s if reads else None,
-        arm.finished.no_step,
+        untraced(run, arm.finished),
     )
 
 

@@ -11,6 +11,7 @@ import math
 import msgspec
 
 from tokendyno.backend.counts import StepPart, StepTime
+from tokendyno.backend.messages import Finished
 from tokendyno.backend.runs.records import StepReads, Unit
 from tokendyno.backend.runs.snapshot import Snapshot
 from tokendyno.backend.units import bytes_text, plural, seconds_text
@@ -54,12 +55,20 @@ class StepText(msgspec.Struct, frozen=True):
     missing: str = ""
 
 
+def untraced(run: Snapshot, finished: Finished) -> str:
+    """Why there is no trace of a step; "" where there is one, or nothing was recorded. A worker does not know whether
+    it was not asked for one or a later repeat would have been traced."""
+    if finished.no_step and not run.request.proof:
+        return "tracing was switched off with the proof, as --no-proof does"
+    return finished.no_step
+
+
 def step_text(run: Snapshot, name: str) -> StepText | None:
     """The step of one arm; None while its trace may still come, or where the arm never ended."""
     arm = run.arms[name]
     if arm.finished is None or (arm.finished.step is None and not run.ended):
         return None
-    step, why = arm.finished.step, arm.finished.no_step
+    step, why = arm.finished.step, untraced(run, arm.finished)
     if step is None or step.seconds <= 0:
         return StepText(missing=why or "this run was recorded before steps were traced for it")
     labels = _LABELS if step.gpu else _LABELS | _CPU_LABELS

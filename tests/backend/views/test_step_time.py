@@ -24,8 +24,11 @@ STEP = StepTime(
 READS = StepReads(2**30, 2**20, 1e12, "measured on this machine")
 
 
-def run_of(step: StepTime | None, why: str = "", reads: StepReads | None = READS, over: bool = True) -> Run:
-    run = Run(created(arms=["A"]))
+def run_of(
+    step: StepTime | None, why: str = "", reads: StepReads | None = READS, over: bool = True, proof: bool = True
+) -> Run:
+    first = created(arms=["A"])
+    run = Run(msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, proof=proof)))
     records: list[Record] = arm_records("A", 20)
     for record in records:
         match record:
@@ -156,6 +159,17 @@ def test_a_step_that_was_not_traced_says_why() -> None:
     assert older is not None and "recorded before" in older.missing
     assert step_of(run_of(None, over=False)) is None, "a later repeat may bring it"
     assert step_tiles(None) == []
+
+
+def test_a_step_that_was_not_to_be_traced_is_said_to_be_switched_off() -> None:
+    """The worker says of it what it says of a run that was stopped before its last repeat."""
+    ended_early = "the run ended before it was traced"
+    off = run_of(None, ended_early, proof=False)
+    step, says = step_of(off), "tracing was switched off with the proof, as --no-proof does"
+    assert step is not None and step.missing == says
+    assert msgspec.to_builtins(document(off).arms[0])["step_time"]["missing"] == says
+    stopped = step_of(run_of(None, ended_early))
+    assert stopped is not None and stopped.missing == ended_early
 
 
 def test_the_document_has_the_parts_or_the_reason_and_leaves_old_runs_as_they_were() -> None:
