@@ -36,7 +36,7 @@ def test_an_ablation_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     document = msgspec.convert(printed, AblationDocument)
     assert json.loads(json.dumps(msgspec.to_builtins(document))) == printed and document.complete
     listed = json.loads(cli("history", "list", "--json", "-", cwd=tmp_path).stdout)
-    assert [row["trials"] for row in listed["runs"]] == [4] and listed["kept"] == 4
+    assert [row["trials"] for row in listed["runs"]] == [4] and listed["kept"] == 1
     base, static = document.steps
     assert (base.trials, static.trials, static.same_text) == (2, 2, True)
     assert static.comparison is not None and static.comparison.pairs == 2
