@@ -173,8 +173,7 @@ class Experts(Optimization):
             script.define("worker/patch/experts.py", "set_experts")
             script.patch.append("set_experts(model, 'grouped_mm')")
         elif load.experts is not None:
-            script.patch.append(f"model.set_experts_implementation({load.experts!r})")
-            script.shown["experts_implementation"] = repr(load.experts)
+            script.load["experts_implementation"] = repr(load.experts)
 
 
 AXIS = Experts()

@@ -64,7 +64,7 @@ REFUSED = [
     (["--arm", "parallel=tensor-2"], "runs 2 processes"),
     (["--model", "random:bert-base-uncased"], "is an encoder"),
     (["--max-length", "1000000"], "positions"),
-    (["--max-length", "1"], "must be 2 or more"),
+    (["--max-length", "1"], "must be a whole number from 2 to 4,096"),
     (["--queue", "-1"], "--queue: must be a whole number from 0 on, not '-1'"),
     (["--port", "70000"], "--port: must be a whole number from 0 to 65,535"),
     (["--host", "no.such.host.invalid"], "Unknown host"),
