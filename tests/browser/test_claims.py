@@ -43,7 +43,7 @@ def test_rows_detail_filter_and_address(open_page: Callable[..., Driver]) -> Non
     page.wait_for_selector(".td-claim-curve .main-svg")
     assert page.locator(".td-claim-curve th", has_text="Prompt tokens").is_visible() and obstacles(page) == []
     page.get_by_role("button", name="partly confirmed", exact=False).first.click()
-    assert {row[-1] for row in page.evaluate(ROWS)} == {"partly confirmed"}
+    assert all(row[-1].startswith("partly confirmed") for row in page.evaluate(ROWS))
     page.locator(".td-claim-open").first.click()
     assert page.locator(".td-claim-open").first.get_attribute("aria-expanded") == "true"
     first = page.locator(".td-claim-open").first.get_attribute("data-name")
