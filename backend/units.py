@@ -31,8 +31,10 @@ def times(ratio: float) -> str:
 
 
 def bytes_text(size: float) -> tuple[str, str]:
-    """Bytes as (value, unit) in KiB, MiB or GiB. From 1,000 on all digits: 1,024 MiB is no 1,020."""
-    unit, scale = next(((u, s) for u, s in (("GiB", 1 << 30), ("MiB", 1 << 20)) if abs(size) >= s), ("KiB", 1 << 10))
+    """Bytes as (value, unit) in KiB, MiB or GiB. From 1,000 on with all digits, lest 1,024 MiB be shown as 1,020."""
+    unit, scale = "KiB", 1 << 10
+    if abs(size) >= 1 << 20:
+        unit, scale = ("GiB", 1 << 30) if abs(size) >= 1 << 30 else ("MiB", 1 << 20)
     value = size / scale
     return f"{value:,.0f}" if abs(value) >= 1000 else three(value), unit
 

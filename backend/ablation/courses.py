@@ -69,7 +69,7 @@ def titled(history: Path | None, row: Row, runs: RunLog | None = None) -> Row:
 
 
 def whole_of(history: Path | None, trial: str) -> str:
-    """What a run is a trial of, in words; "" where it is a run of its own."""
+    """The title of what a run is one trial of; "" where it is a run of its own."""
     heading = kept_heading(history, trial)
     title = heading_title(heading) if heading is not None else "an ablation, a sweep or advice"
     return without_controls(title) if trial else ""
@@ -79,9 +79,9 @@ def trial_note(history: Path | None, trial: str) -> str:
     """That a run is one trial, and how all of them are seen; "" where it is a run of its own."""
     if not trial:
         return ""
-    note = f"This run is one trial of a whole ({whole_of(history, trial)})"
+    note = f"This run is one of several trials ({whole_of(history, trial)})."
     kept = kept_heading(history, trial) is not None
-    return f"{note}, which `tokendyno report {trial} --html FILE` writes." if kept else f"{note}."
+    return f"{note} All of them: `tokendyno report {trial} --html FILE`." if kept else note
 
 
 def _last_of_advice(history: Path | None, course_id: str, heading: Heading, runs: RunLog) -> Snapshot | None:

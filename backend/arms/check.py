@@ -170,8 +170,8 @@ def _plan(
 def _usable_fix(
     verdict: Verdict, requested: Mapping[str, str], facts: ModelFacts, machine: Machine, batch_size: int
 ) -> dict[str, str]:
-    """The fix of a refusal. Where a choice that it asks for would be refused itself, whatever other axes are set to:
-    the defaults of its axes, else of the refused one, else none."""
+    """A refusal's fix that is not refused itself: its own, else the defaults of its axes, else the default
+    of the refused axis, else none."""
     if verdict.level != "blocked":
         return verdict.fix
     default, axes = defaults(), {axis.name: axis for axis in all_axes()}

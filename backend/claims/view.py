@@ -307,8 +307,9 @@ def _number(unit: Unit, value: float) -> str:
         return f"under {LEAST_NATS:f}"
     if unit == "tokens":
         return f"{round(scaled):,}" if math.isfinite(scaled) else "never"
-    near_1 = SCALES.get(unit, 1.0) * 0.1 > abs(scaled - SCALES.get(unit, 1.0))
-    return f"{scaled:.{1 if unit == '%' else 3}f}" if near_1 and unit in ("x", "%") else three(scaled)
+    if unit in ("x", "%") and abs(value - 1) < 0.1:  # 100.4% is not "at least 100%" by 100%
+        return f"{scaled:.{1 if unit == '%' else 3}f}"
+    return three(scaled)
 
 
 def _as_said(number: str) -> str:

@@ -118,8 +118,8 @@ def _delete(options: argparse.Namespace, history: History) -> None:
     short = " ".join(run_id[:8] for run_id in ids)
     say(f"{they_are} deleted. For an hour `tokendyno history undelete {short}` has {them} back.")
     for trial, count in trials.items():  # a row of the list stands for all of them
-        whole = whole_of(options.history, trial)
-        say(f"note: this deleted {plural(count, 'trial')} of a whole ({whole}), of which the rest is kept.")
+        title = whole_of(options.history, trial)
+        say(f"note: This deleted {plural(count, 'trial')} of several ({title}); others are kept.")
 
 
 # --- which run ------------------------------------------------------------------------------------

@@ -136,14 +136,13 @@ def _check_among_others(inner: InProcessModel, length: int, logprobs: int | None
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message whose parts, if it has parts, are one text. InputError for other messages."""
+    """A message with its content as one text, also where it came in parts ({"text": ...}). InputError for others."""
     content = message.get("content")
-    if isinstance(content, list) and all(isinstance(part, Mapping) for part in content):
-        texts = [part.get("text") for part in content]
-        content = "\n".join(text for text in texts if isinstance(text, str)) if None not in texts else None
-    if not isinstance(message.get("role"), str) or not isinstance(content, str):
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts: list[Any] = [part.get("text") if isinstance(part, Mapping) else None for part in parts]
+    if not all(isinstance(text, str) for text in (message.get("role"), *texts)):
         raise InputError('A message is {"role": ..., "content": ...}, and both are texts.')
-    return {**message, "content": content}
+    return {**message, "content": "\n".join(texts)}
 
 
 class Model:
@@ -215,7 +214,8 @@ class Model:
 
         prompt       a text, token ids, or messages ({"role": ..., "content": ...}), which become a chat
         temperature  0 is greedy; top_p and top_k filter what is drawn from
-        seed         of the draws; None: another text each time, which alone batching=continuous has (there 0 is None)
+        seed         of the draws; None: another text each time, as always with batching=continuous, whose texts share a
+                     generator: there 0 counts as None, and other seeds are refused
         stop_ids     ids after which to stop, besides those that end the model's texts, which `ignore_eos` goes past
         logprobs     tell the log-probability of each token, and of so many likeliest ones (0 to 20). In the custom loop
                      the step is then another one, captured anew, without the kernel that chooses tokens

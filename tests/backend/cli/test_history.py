@@ -153,17 +153,18 @@ def test_what_is_done_with_a_row_that_stands_for_many_trials_is_said_to_be_done_
     journal.parent.mkdir()
     heading = Heading("pocket", {}, [("batch_size", "1,4")], [SWEEP], Workload(prompt="Hi"))
     Journal(journal, heading).close()
-    note = "This run is one trial of a whole (Sweep: Batch size 1, 4), which `tokendyno report two-sizes --html FILE`"
-    assert f"{note} writes.\n" in output(capsys, "show", "dddd0001")[0]
-    gone = "This run is one trial of a whole (an ablation, a sweep or advice).\n"
+    note = "This run is one of several trials (Sweep: Batch size 1, 4)."
+    note += " All of them: `tokendyno report two-sizes --html FILE`."
+    assert f"{note}\n" in output(capsys, "show", "dddd0001")[0]
+    gone = "This run is one of several trials (an ablation, a sweep or advice).\n"
     assert gone in output(capsys, "show", "eeee")[0]
-    assert "one trial" not in output(capsys, "show", "aaaa1")[0]
+    assert "several trials" not in output(capsys, "show", "aaaa1")[0]
     assert main(["report", "dddd0001"]) == 0
-    assert f"note: {note} writes.\n" in capsys.readouterr().err
+    assert f"note: {note}\n" in capsys.readouterr().err
     deleted = output(capsys, "delete", "dddd0001", "dddd0002", "eeee", "aaaa1")[1]
     assert deleted.splitlines()[1:] == [
-        "note: this deleted 2 trials of a whole (Sweep: Batch size 1, 4), of which the rest is kept.",
-        "note: this deleted 1 trial of a whole (an ablation, a sweep or advice), of which the rest is kept.",
+        "note: This deleted 2 trials of several (Sweep: Batch size 1, 4); others are kept.",
+        "note: This deleted 1 trial of several (an ablation, a sweep or advice); others are kept.",
     ]
 
 

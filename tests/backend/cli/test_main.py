@@ -157,22 +157,7 @@ def test_output_that_cannot_be_written_is_one_sentence() -> None:
     assert line.startswith("tokendyno: The output cannot be written (No space left on device). Free some space")
 
 
-def test_a_reader_that_goes_away_is_no_traceback() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "tokendyno", "models"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        assert process.stderr.read() == ""
-    assert process.returncode == 0
-
-
-def test_a_reader_that_goes_away_takes_no_file_along(tmp_path: Path) -> None:
+def test_a_reader_that_goes_away_is_no_traceback_and_takes_no_file_along(tmp_path: Path) -> None:
     file = tmp_path / "models.json"
     with subprocess.Popen(
         [sys.executable, "-u", "-m", "tokendyno", "models", "--json", str(file)],
