@@ -15,11 +15,11 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarni
 KINDS = [("nf4", False), ("nf4", True), ("fp4", False), ("fp4", True)]
 WIDE = SHAPE | {"hidden_size": 1024, "intermediate_size": 1088, "head_dim": 128, "num_hidden_layers": 2}
 CUTS = [
-    {"num_warps": 8, "CTAS": 1 << 30, "KEPT": False, "AHEAD": False},
-    {"num_warps": 2, "CTAS": 3, "PARTS": 3, "KEPT": False, "AHEAD": True},
-    {"num_warps": 4, "CTAS": 3, "KEPT": True, "AHEAD": True},
-    {"num_warps": 16, "CTAS": 2, "KEPT": True, "AHEAD": False},
-    {"num_warps": 1, "CTAS": 5, "KEPT": False, "AHEAD": True},
+    {"num_warps": 8, "CTAS": 1 << 30, "DEPTH": 1},
+    {"num_warps": 2, "CTAS": 3, "DEPTH": 4},
+    {"num_warps": 4, "CTAS": 3, "DEPTH": 2},
+    {"num_warps": 16, "CTAS": 2, "DEPTH": 4},
+    {"num_warps": 1, "CTAS": 5, "DEPTH": 8},
 ]
 
 

@@ -9,9 +9,9 @@ cores as they are, a tile of 16 rows at a time, whose columns are dealt out to t
 float32.
 
 A lane hands over 16 bytes of its row as they lie, so columns come in an order of their own, which the vector follows.
-Lanes 0 and 1 of a row have one block, 2 and 3 the next: so of the 8 columns of the other operand, all of which are the
-vector, the first 4 have zeros where the second block is, and the last 4 where the first is, and each lane finds the sum
-of its own block in its first result.
+The other operand of a tensor core has 8 columns for one vector: they hold the parts of the vector that belong to four
+chunks of 128 columns, each in two blocks of 64, so that a warp has all of a vector in few registers. What a chunk gives
+with the parts of another is not looked at.
 
 Each warp leaves its sums of a tile in shared memory and goes on with the next, so that no warp waits for another before
 the program's last tile.
@@ -31,12 +31,11 @@ from .settings import Settings
 
 BLOCK, BLOCKS, CODE = 64, 256, 16  # weights with one scale, scales with one, numbers of 4 bits
 ALIGNED = 16  # bytes, where each tensor begins
-STATIC_BYTES = 48 << 10  # of shared memory, with which a kernel is launched as it is
-TABLES_BYTES = 33 << 10  # of shared memory: 32 KiB of pairs, and the numbers of scales
+TABLES_BYTES = 33 << 10  # of shared memory: 32 KiB of pairs, and the 256 numbers of scales
+MARGIN_BYTES = 1 << 10  # of shared memory, for what Triton itself needs to add up between warps
 FACTOR = gl.constexpr(1.437)
 """Of nf4's numbers, times this, bfloat16 rounds away 0.06% (root mean square), of fp4's as much; of the numbers as they
 are 0.11%, and of weights of any size 0.08%."""
-_MARGIN_BYTES = 1 << 10  # of that, for what Triton itself needs to add up between warps
 
 
 # --- what bitsandbytes keeps ----------------------------------------------------------------------
@@ -88,30 +87,28 @@ def _padded(size: int) -> int:
 
 
 def assembly(kind: str) -> str:
-    """PTX of two sums ($0, $1, before $44, $45) plus four words each of two rows ($4 to $7, $8 to $11), times 16 pairs
-    of the vector ($24 to $39: pair j of word i is $(24 + 4 j + i)), times scales $12 and $16. $20: where this lane's
-    copy of the table begins; $40: the bits of a pair that this lane hands over, all or none.
+    """PTX of the sums of both blocks of a row ($0, $1) and of the row 8 below it ($2, $3): four words each of both rows
+    ($4 to $7, $8 to $11), times 16 pairs of the vector ($16 to $31: pair j of word i is $(16 + 4 j + i)). $12: where
+    this lane's copy of the table begins. Of words of chunk c, lane c of each row has the sums.
 
     Byte j of a word has columns 2 j and 2 j + 1. Operands a0 and a2 of an mma are pairs of a row, a1 and a3 of the one
     8 below it.
     """
-    lines = [".reg .b32 i, a0, a1, a2, a3, b0, b1;", ".reg .f32 c0, c1, c2, c3;"]
-    lines += [f"mov.f32 c{result}, 0f00000000;" for result in range(4)]
+    lines = [".reg .b32 i, a0, a1, a2, a3;", *[f"mov.f32 ${result}, 0f00000000;" for result in range(4)]]
     for word in range(4):
         for half in (0, 1):
             for operand in range(4):
                 row, byte = (4, 8)[operand % 2] + word, 2 * half + operand // 2
                 lines += [
                     f"prmt.b32 i, ${row}, 0, 0x444{byte};",
-                    "mad.lo.u32 i, i, 128, $20;",
+                    "mad.lo.u32 i, i, 128, $12;",
                     f"ld.shared.b32 a{operand}, [i];",
                 ]
-            lines += [f"and.b32 b{which}, ${24 + 8 * half + 4 * which + word}, $40;" for which in (0, 1)]
+            pair = 16 + 8 * half + word
             lines.append(
-                f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 {{c0, c1, c2, c3}}, {{a0, a1, a2, a3}}, "
-                "{b0, b1}, {c0, c1, c2, c3};"
+                f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 {{$0, $1, $2, $3}}, {{a0, a1, a2, a3}}, "
+                f"{{${pair}, ${pair + 4}}}, {{$0, $1, $2, $3}};"
             )
-    lines += ["fma.rn.f32 $0, c0, $12, $44;", "fma.rn.f32 $1, c2, $16, $45;", "mov.f32 $2, $46;", "mov.f32 $3, $47;"]
     return "\n".join(["{", *lines, "}"])
 
 
@@ -119,36 +116,29 @@ ASSEMBLY = {torch.bfloat16: assembly("bf16"), torch.float16: assembly("f16")}
 
 
 @gluon.jit
-def lookup(code, codes, kind: gl.constexpr, W: gl.constexpr, DOUBLE: gl.constexpr):
-    """Where in shared memory the two numbers of each byte lie, in 32 copies: each lane has a bank of its own. With
-    DOUBLE the numbers of a scale follow, once. The address passes through assembly after the barrier, so that no
-    look-up can be moved before it."""
-    base = gl.inline_asm_elementwise(
-        "{ .shared .align 128 .b8 tokendyno_pairs[33792]; mov.u32 $0, tokendyno_pairs; }",
-        "=r",
-        [],
-        dtype=gl.int32,
-        is_pure=False,
-        pack=1,
-    )
-    spread: gl.constexpr = gl.BlockedLayout([1, 1], [1, 32], [W, 1], [1, 0])
-    byte = gl.arange(0, 256, gl.SliceLayout(1, spread))[:, None]
+def lookup(base, code, codes, kind: gl.constexpr, W: gl.constexpr, DOUBLE: gl.constexpr):
+    """Put the two numbers of each byte into shared memory, in 32 copies: each lane has a bank of its own. With DOUBLE
+    the numbers of a scale follow, once. Gives `base` again, the address passing through assembly after the barrier, so
+    that no look-up can be moved before it."""
+    spread: gl.constexpr = gl.BlockedLayout([1, 4], [4, 8], [W, 1], [1, 0])  # of four copies, those of a lane
+    byte = gl.arange(0, 256, gl.SliceLayout(1, spread))
+    first, second = gl.load(code + byte // 16), gl.load(code + byte % 16)
+    pair = paired(first * FACTOR, second * FACTOR, kind)[:, None]
     copy = gl.arange(0, 32, gl.SliceLayout(0, spread))[None, :]
-    first, second = gl.load(code + byte // 16 + 0 * copy), gl.load(code + byte % 16 + 0 * copy)
     gl.inline_asm_elementwise(
-        "st.shared.b32 [$1], $2; mov.b32 $0, 0;",
-        "=r,r,r",
-        [base + byte * 128 + copy * 4, paired(first * FACTOR, second * FACTOR, kind)],
+        "st.shared.v4.b32 [$4], {$8, $8, $8, $8}; mov.b32 $0, 0; mov.b32 $1, 0; mov.b32 $2, 0; mov.b32 $3, 0;",
+        "=r,=r,=r,=r,r,r,r,r,r,r,r,r",
+        [base + byte[:, None] * 128 + copy * 4, pair + 0 * copy],
         dtype=gl.int32,
         is_pure=False,
-        pack=1,
+        pack=4,
     )
     if DOUBLE:
         each = gl.arange(0, 256, gl.BlockedLayout([1], [32], [W], [0]))
         gl.inline_asm_elementwise(
-            "st.shared.f32 [$1 + 32768], $2; mov.b32 $0, 0;",
+            "st.shared.f32 [$1], $2; mov.b32 $0, 0;",
             "=r,r,f",
-            [base + each * 4, gl.load(codes + each)],
+            [base + (32768 + each * 4), gl.load(codes + each)],
             dtype=gl.int32,
             is_pure=False,
             pack=1,
@@ -175,25 +165,19 @@ def paired(one, two, kind: gl.constexpr):
     return low | (two.to(kind).to(gl.int16, bitcast=True).to(gl.int32) << 16)
 
 
-def room(size: int) -> str:
-    """PTX that sets aside bytes of shared memory, for 16 sums of each warp, tile and part, and gives their address.
-
-    It is of the kernel's own, and not Triton's, which would have all warps wait for each other at each tile.
-    """
-    return f"{{ .shared .align 16 .b8 tokendyno_sums[{size}]; mov.u32 $0, tokendyno_sums; }}"
-
-
-@gluon.jit
-def both(sums):
-    """The sums of both blocks of a row, of which lanes 0 and 1 have one, 2 and 3 the other."""
-    return gl.inline_asm_elementwise(
-        "{ .reg .f32 t; shfl.sync.bfly.b32 t, $1, 2, 31, -1; add.f32 $0, $1, t; }",
-        "=f,f",
-        [sums],
-        dtype=gl.float32,
-        is_pure=False,
-        pack=1,
+def copies(warps: int) -> str:
+    """PTX that copies 16 bytes of a row ($2) to shared memory ($1), and of another ($3) to where the lanes of all warps
+    leave off; zeros in place of them where $4 and $5 are 0 and not 16."""
+    copy = "cp.async.cg.shared.global.L2::128B"
+    return (
+        f"{copy} [$1], [$2], 16, $4; {copy} [$1 + {512 * warps}], [$3], 16, $5; cp.async.commit_group; mov.b32 $0, 0;"
     )
+
+
+def words(warps: int, depth: int) -> tuple[str, str]:
+    """PTX that reads what the oldest of `depth` copies brought: words of the row, and of the other."""
+    read = "ld.shared.v4.b32 {$0, $1, $2, $3}"
+    return f"cp.async.wait_group {depth - 1}; {read}, [$4];", f"{read}, [$4 + {512 * warps}];"
 
 
 @gluon.jit
@@ -210,113 +194,73 @@ def leave(at, top, bottom):
 
 
 @gluon.jit
-def collect(sums, tile, row, of_all: gl.constexpr, W: gl.constexpr, PARTS: gl.constexpr):
-    """(T,) sums of all warps and parts, of a row of a tile each, without FACTOR; after a barrier."""
-    result = 0.0
-    for part in gl.static_range(PARTS):
-        at = sums + (tile * PARTS + part) * (64 * W) + row * 4
-        at = at[:, None] + gl.arange(0, W, gl.SliceLayout(0, of_all))[None, :] * 64
-        found = gl.inline_asm_elementwise(
-            "ld.shared.f32 $0, [$1];", "=f,r", [at], dtype=gl.float32, is_pure=False, pack=1
-        )
-        result += gl.sum(found, 1)
-    return result / FACTOR
+def collect(sums, tile, row, of_all: gl.constexpr, W: gl.constexpr):
+    """(T,) sums of all warps, of a row of a tile each, without FACTOR; after a barrier."""
+    at = (sums + tile * (64 * W) + row * 4)[:, None] + gl.arange(0, W, gl.SliceLayout(0, of_all))[None, :] * 64
+    found = gl.inline_asm_elementwise("ld.shared.f32 $0, [$1];", "=f,r", [at], dtype=gl.float32, is_pure=False, pack=1)
+    return gl.sum(found, 1) / FACTOR
 
 
 # --- the kernel -----------------------------------------------------------------------------------
 
 
 @gluon.jit
-def _rows(
-    w,
-    scales,
-    begin,
-    N,
-    lanes,
-    place,
-    K: gl.constexpr,
-    W: gl.constexpr,
-    CHUNKS: gl.constexpr,
-    DOUBLE: gl.constexpr,
-    OFFSETS: gl.constexpr,
-):
-    """Of eight rows and of the eight that lie `apart`, each of which exists if the row `past` further does: words
-    (W, 8, 4, 4) of each chunk in turn; scales (W, 8, 4) of those as they are stored; with DOUBLE a factor for each, and
-    offsets (W, 8, 4) of both rows. Nothing here waits for what is loaded here.
-
-    lanes   apart, past, and the row and the word of each lane
-    """
-    words, stored, factors, offsets = (), (), (), ()
-    absmax, units, offset = scales
-    apart, past, row, word = lanes
-    for half in gl.static_range(2):
-        line = begin + half * apart + row
-        inside = begin + half * past + row < N
-        at = w + line.to(gl.int64) * (K // 8) + place // 8
-        for c in gl.static_range(CHUNKS):
-            known = inside & (place + c * (W * 128) < K)
-            there = (at + c * (W * 16))[:, :, :, None] + word
-            words += (gl.load(there, mask=known[:, :, :, None], other=0, eviction_policy="evict_first"),)
-        for c in gl.static_range(CHUNKS):
-            known = inside & (place + c * (W * 128) < K)
-            block = line * (K // 64) + place // 64 + c * (W * 2)
-            stored += (gl.load(absmax + block, mask=known, other=0),)
-            if DOUBLE:
-                factors += (gl.load(units + block // 256, mask=known, other=0.0),)
-        if DOUBLE:
-            offsets += (gl.load(offset + (line + 0 * place) * OFFSETS, mask=inside & (place < K), other=0.0),)
-    return words, stored, factors, offsets
+def _axes(layout: gl.constexpr, W: gl.constexpr, LAST: gl.constexpr):
+    """Warp, row and lane of a row (W, 8, 4), and the last axis, of a tensor (W, 8, 4, LAST)."""
+    of_three: gl.constexpr = gl.SliceLayout(3, layout)
+    of_two: gl.constexpr = gl.SliceLayout(2, of_three)
+    warp = gl.arange(0, W, gl.SliceLayout(1, of_two))[:, None][:, :, None]
+    row = gl.arange(0, 8, gl.SliceLayout(0, of_two))[None, :][:, :, None]
+    lane = gl.arange(0, 4, gl.SliceLayout(0, gl.SliceLayout(1, of_three)))[None, :][:, None, :]
+    last = gl.arange(0, LAST, gl.SliceLayout(0, gl.SliceLayout(1, gl.SliceLayout(2, layout))))[None, None, None, :]
+    return warp, row, lane, last
 
 
 @gluon.jit
-def _scales(stored, factors, offsets, tables, CHUNKS: gl.constexpr, DOUBLE: gl.constexpr):
-    """float32 (W, 8, 4, 1) of the blocks whose scales `_rows` gives, decoded with DOUBLE."""
-    scales = ()
-    for i in gl.static_range(2 * CHUNKS):
-        scale = stored[i]
-        if DOUBLE:
-            number = gl.inline_asm_elementwise(
-                "ld.shared.f32 $0, [$1 + 32768];",
-                "=f,r",
-                [tables + scale.to(gl.int32) * 4],
-                dtype=gl.float32,
-                is_pure=True,
-                pack=1,
-            )
-            scale = number * factors[i] + offsets[i // CHUNKS]
-        scales += (scale[:, :, :, None],)
-    return scales
-
-
-@gluon.jit
-def _chunk(
-    held,
-    c,
-    K: gl.constexpr,
-    W: gl.constexpr,
-    SHARED: gl.constexpr,
-    wide: gl.constexpr,
-    tile: gl.constexpr,
-):
-    """Of each thread's columns of a chunk four (W, 1, 4, 4): pair j of each word. held: shared memory, or a pointer."""
-    of_pairs: gl.constexpr = gl.SliceLayout(1, wide)
-    if SHARED:
-        found = held.index(c).load(of_pairs)
-    else:
-        warp = gl.arange(0, W, gl.SliceLayout(1, gl.SliceLayout(2, of_pairs)))[:, None][:, :, None]
-        lane = gl.arange(0, 4, gl.SliceLayout(0, gl.SliceLayout(2, of_pairs)))[None, :][:, :, None]
-        pair = gl.arange(0, 16, gl.SliceLayout(0, gl.SliceLayout(1, of_pairs)))[None, None, :]
-        begin = (c * W + warp) * 64 + lane * 16
-        found = gl.load(held + begin + pair, mask=begin + 0 * pair < K // 2, other=0)
-    even, odd = gl.split(gl.reshape(found, [W, 1, 4, 4, 2, 2]))  # of the last axis: j % 2
-    first, third = gl.split(even)
-    second, fourth = gl.split(odd)
-    return (
-        gl.convert_layout(first, tile),
-        gl.convert_layout(second, tile),
-        gl.convert_layout(third, tile),
-        gl.convert_layout(fourth, tile),
+def _ask(w, at, begin, N, lanes, chunk: gl.constexpr, K: gl.constexpr, W: gl.constexpr, COPIES: gl.constexpr):
+    """Ask for the words of a chunk, of eight rows and of the eight that lie `apart`, each of which exists if the row
+    `past` further does; `at`: where in shared memory they go. lanes: apart, past, and what `_axes` says."""
+    apart, past, warp, row, lane = lanes
+    place = warp * 128 + lane * 32 + chunk * (W * 128)  # first column
+    line = begin + row
+    above = w + line.to(gl.int64) * (K // 8) + place // 8
+    below = w + (line + apart).to(gl.int64) * (K // 8) + place // 8
+    known = place < K
+    gl.inline_asm_elementwise(
+        COPIES,
+        "=r,r,l,l,r,r",
+        [
+            at,
+            above.to(gl.int64),
+            below.to(gl.int64),
+            gl.where(known & (line < N), 16, 0),
+            gl.where(known & (line + past < N), 16, 0),
+        ],
+        dtype=gl.int32,
+        is_pure=False,
+        pack=1,
     )
+
+
+@gluon.jit
+def _blocks(begin, N, lanes, last, c: gl.constexpr, K: gl.constexpr, W: gl.constexpr):
+    """Which blocks each lane has of chunks c to c + 3, of which each lane of a row has one: both of both rows
+    (W, 8, 4, 4); and whether they exist."""
+    apart, past, warp, row, lane = lanes
+    line = begin + row[:, :, :, None] + last // 2 * apart
+    column = ((c + lane) * W + warp)[:, :, :, None] * 128 + last % 2 * 64
+    exists = (begin + row[:, :, :, None] + last // 2 * past < N) & (column < K)
+    return line * (K // 64) + column // 64, exists
+
+
+@gluon.jit
+def _stored(absmax, begin, N, lanes, last, K: gl.constexpr, W: gl.constexpr, CHUNKS: gl.constexpr):
+    """The scales of those, of each four chunks, as they are stored. Nothing here waits for what is loaded here."""
+    stored = ()
+    for c in gl.static_range(0, CHUNKS, 4):
+        block, exists = _blocks(begin, N, lanes, last, c, K, W)
+        stored += (gl.load(absmax + block, mask=exists, other=0),)
+    return stored
 
 
 @gluon.jit
@@ -329,139 +273,181 @@ def tokendyno_nibble_product(
     OFFSETS: gl.constexpr,
     FUSED: gl.constexpr,
     ASM: gl.constexpr,
-    SUMS: gl.constexpr,
+    COPIES: gl.constexpr,
+    WORDS: gl.constexpr,
     TURNS: gl.constexpr,
-    PARTS: gl.constexpr,
     CHUNKS: gl.constexpr,
+    DEPTH: gl.constexpr,
     ROOM: gl.constexpr,
-    KEPT: gl.constexpr,
-    AHEAD: gl.constexpr,
     num_warps: gl.constexpr,
 ):
     """As `products.tokendyno_block_product`, by programs that take one tile after another: 16 rows, or GATED 8 of gate
     and the 8 of up that belong to them.
 
-    TURNS    at least as many tiles as a program takes, a power of two; SUMS: room for their sums
+    COPIES, WORDS   what `copies` and `words` say
+    TURNS    as many tiles as a program takes or more, a power of two
     DOUBLE   scales are bytes; OFFSETS: 1 if each row has an offset, else 0
-    PARTS    of the columns of a tile, which a program takes one after another
-    CHUNKS   of 128 columns, that each warp has of a part; ROOM: of shared memory for a normalized vector
-    KEPT     the vector stays in registers (PARTS is 1), else it is read anew for each tile
-    AHEAD    the next tile is asked for before one is multiplied, else after it
+    CHUNKS   of 128 columns, that each warp has of a row; DEPTH: of those, copies that are under way
+    ROOM     times 128 bytes of shared memory: tables, sums, copies, and 128 bytes which keep it this program's own
     """
     x, norm, w, absmax, code, codes, units, offset, bias, residual, out = given
     W: gl.constexpr = num_warps
     tile: gl.constexpr = gl.BlockedLayout([1, 1, 1, 4], [1, 8, 4, 1], [W, 1, 1, 1], [3, 2, 1, 0])
     wide: gl.constexpr = gl.BlockedLayout([1, 1, 1, 16], [1, 8, 4, 1], [W, 1, 1, 1], [3, 2, 1, 0])
-    flat: gl.constexpr = gl.BlockedLayout([2], [32], [W], [0])
     of_all: gl.constexpr = gl.BlockedLayout([1, W], [32, 1], [W, 1], [1, 0])
-    of_lanes: gl.constexpr = gl.SliceLayout(3, tile)
     kind: gl.constexpr = x.dtype.element_ty
+    SETS: gl.constexpr = (CHUNKS + 3) // 4
+    EACH: gl.constexpr = 8 if FUSED.GATED else 16
+    STAGE: gl.constexpr = W * 1024
     if FUSED.EARLY:
         gdc_launch_dependents()
-    warp = gl.arange(0, W, gl.SliceLayout(1, gl.SliceLayout(2, of_lanes)))[:, None][:, :, None]
-    row = gl.arange(0, 8, gl.SliceLayout(0, gl.SliceLayout(2, of_lanes)))[None, :][:, :, None]
-    lane = gl.arange(0, 4, gl.SliceLayout(0, gl.SliceLayout(1, of_lanes)))[None, :][:, None, :]
-    word = gl.arange(0, 4, gl.SliceLayout(0, gl.SliceLayout(1, gl.SliceLayout(2, tile))))[None, None, None, :]
-    place = warp * 128 + lane * 32  # first column
-    own = gl.where((row < 4) == (lane < 2), -1, 0)[:, :, :, None]
-    EACH: gl.constexpr = 8 if FUSED.GATED else 16
+    warp, row, lane, last = _axes(tile, W, 4)
     first = gl.program_id(0)
     step = gl.num_programs(0)
     tiles = (gl.cdiv(N, EACH) - first + step - 1) // step
-    apart = N if FUSED.GATED else 8
-    past = 0 if FUSED.GATED else 8
-    scales, lanes = (absmax, units, offset), (apart, past, row, word)
-    held_rows = _rows(w, scales, first * EACH, N, lanes, place, K, W, CHUNKS, DOUBLE, OFFSETS)
-    tables = lookup(code, codes, kind, W, DOUBLE)
-    table = tables + ((row * 4 + lane + 0 * warp) * 4)[:, :, :, None]
-    sums_at = gl.inline_asm_elementwise(SUMS, "=r", [], dtype=gl.int32, is_pure=False, pack=1)
-    left = sums_at + warp * 64 + row * 4 + 0 * lane
+    room = gl.allocate_shared_memory(gl.int32, [ROOM, 32], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    once: gl.constexpr = gl.BlockedLayout([1], [32], [W], [0])
+    room.index(ROOM - 1).store(gl.zeros([32], gl.int32, once))  # Triton gives it away if nothing is stored and loaded
+    base = gl.inline_asm_elementwise("mov.u32 $0, global_smem;", "=r", [], dtype=gl.int32, is_pure=False, pack=1)
+    sums_at = base + 33792
+    stages = sums_at + TURNS * (64 * W) + ((warp * 8 + row) * 4 + lane) * 16
+    lanes = (N if FUSED.GATED else 8, 0 if FUSED.GATED else 8, warp, row, lane)
+    for piece in gl.static_range(DEPTH):
+        coming = (first + piece // CHUNKS * step) * EACH
+        _ask(w, stages + piece * STAGE, coming, N, lanes, piece % CHUNKS, K, W, COPIES)
+    held = _stored(absmax, first * EACH, N, lanes, last, K, W, CHUNKS)
+    tables = lookup(base, code, codes, kind, W, DOUBLE)
+    table = (tables + (row * 4 + lane) * 4 + 0 * warp)[:, :, :, None] + 0 * last
     each = gl.arange(0, TURNS * EACH, gl.SliceLayout(1, of_all))  # result: of each turn its rows
     rows = (first + each // EACH * step) * EACH + each % EACH
     inside = rows < N
     added = gl.zeros([TURNS * EACH], gl.float32, gl.SliceLayout(1, of_all))
-    pair = gl.arange(0, W * 64, flat)
-    held = x.to(gl.pointer_type(gl.int32), bitcast=True)
-    shrink = 1.0
+    of_warp, of_row, of_lane, pair = _axes(wide, W, 16)
+    of_warp, of_row, of_lane = of_warp[:, :, :, None], of_row[:, :, :, None], of_lane[:, :, :, None]
+    place = ((of_row // 2) * W + of_warp) * 64 + of_lane * 16 + pair  # of the first four chunks, in pairs
+    own = of_row % 2 == of_lane // 2  # a row's block: the others have zeros
+    pairs = x.to(gl.pointer_type(gl.int32), bitcast=True)
+    learned, plain, vector = (), (), ()
     if FUSED.NORM:
-        learned, plain = (), ()
         norm_pairs = norm.to(gl.pointer_type(gl.int32), bitcast=True)
-        for c in gl.static_range(PARTS * CHUNKS):
-            here = pair + c * (W * 64)
-            learned += (gl.load(norm_pairs + here, mask=here < K // 2, other=0),)
+        for c in gl.static_range(SETS):
+            here = place + c * (4 * W * 64)
+            learned += (gl.load(norm_pairs + here, mask=own & (here < K // 2), other=0),)
     if FUSED.EARLY:
         gdc_wait()
     if FUSED.RESIDUAL:
         added = gl.load(residual + rows, mask=inside, other=0.0).to(gl.float32)
+    for c in gl.static_range(SETS):  # all of it is asked for before the first is used
+        here = place + c * (4 * W * 64)
+        plain += (gl.load(pairs + here, mask=own & (here < K // 2), other=0),)
+    shrink = 1.0
     if FUSED.NORM:
-        for c in gl.static_range(PARTS * CHUNKS):  # all of it is asked for before the first is used
-            here = pair + c * (W * 64)
-            plain += (gl.load(held + here, mask=here < K // 2, other=0),)
-        power = gl.zeros([W * 64], gl.float32, flat)
-        for c in gl.static_range(PARTS * CHUNKS):
+        power = gl.zeros([W, 8, 4, 16], gl.float32, wide)
+        for c in gl.static_range(SETS):
             one, two = floats(plain[c], kind)
             power += one * one + two * two
-        shrink = gl.rsqrt(gl.sum(power, 0) / K + eps)
-        held = gl.allocate_shared_memory(gl.int32, [ROOM, W, 4, 16], gl.SwizzledSharedLayout(1, 1, 1, [2, 1, 0]))
-        for c in gl.static_range(PARTS * CHUNKS):
-            one, two = floats(plain[c], kind)
+        shrink = gl.rsqrt(gl.sum(gl.sum(gl.sum(gl.sum(power, 3), 2), 1), 0) / K + eps)
+    for c in gl.static_range(SETS):
+        here = plain[c]
+        if FUSED.NORM:
+            one, two = floats(here, kind)
             of_one, of_two = floats(learned[c], kind)
-            pairs = paired(one * shrink * (of_one + FUSED.OFFSET), two * shrink * (of_two + FUSED.OFFSET), kind)
-            held.index(c).store(gl.reshape(pairs, [W, 4, 16]))
-    kept = ()
-    if KEPT:
+            here = paired(one * shrink * (of_one + FUSED.OFFSET), two * shrink * (of_two + FUSED.OFFSET), kind)
+        vector += (_by_pair(here, W, tile),)
+    for turn in range(tiles):
+        begin = (first + turn * step) * EACH
+        following = _stored(absmax, begin + step * EACH, N, lanes, last, K, W, CHUNKS)
+        factors = ()
+        if DOUBLE:
+            for c in gl.static_range(0, CHUNKS, 4):
+                block, exists = _blocks(begin, N, lanes, last, c, K, W)
+                factors += (gl.load(units + block // 256, mask=exists, other=0.0),)
+            if OFFSETS:
+                line = begin + row[:, :, :, None] + last // 2 * lanes[0]
+                plus = gl.load(offset + line, mask=line - last // 2 * (lanes[0] - lanes[1]) < N, other=0.0)
+            else:
+                plus = gl.load(offset)
+        sums = gl.zeros([W, 8, 4, 4], gl.float32, tile)
         for c in gl.static_range(CHUNKS):
-            kept += (_chunk(held, c, K, W, FUSED.NORM, wide, tile),)
-    zero = gl.zeros([W, 8, 4, 4], gl.float32, tile)
-    for turn in range(tiles * PARTS):
-        base = turn % PARTS * CHUNKS
-        coming = (first + (turn + 1) // PARTS * step) * EACH
-        further = place + (turn + 1) % PARTS * (CHUNKS * W * 128)
-        if AHEAD:
-            next_rows = _rows(w, scales, coming, N, lanes, further, K, W, CHUNKS, DOUBLE, OFFSETS)
-        words, stored, factors, offsets = held_rows
-        decoded = _scales(stored, factors, offsets, tables, CHUNKS, DOUBLE)
-        sums = zero  # of the last axis: a row, the row 8 below it, nothing, nothing
-        for c in gl.static_range(CHUNKS):
-            vector = kept[c] if KEPT else _chunk(held, base + c, K, W, FUSED.NORM, wide, tile)
-            sums = gl.inline_asm_elementwise(
+            if c % 4 == 0:
+                found = gl.zeros([W, 8, 4, 4], gl.float32, tile)
+            at = stages + (turn * CHUNKS + c) % DEPTH * STAGE
+            top = gl.inline_asm_elementwise(
+                WORDS[0],
+                "=r,=r,=r,=r,r,r,r,r",
+                [at[:, :, :, None] + 0 * last],
+                dtype=gl.int32,
+                is_pure=False,
+                pack=4,
+            )
+            bottom = gl.inline_asm_elementwise(
+                WORDS[1],
+                "=r,=r,=r,=r,r,r,r,r",
+                [at[:, :, :, None] + 0 * last],
+                dtype=gl.int32,
+                is_pure=False,
+                pack=4,
+            )
+            coming = begin + (c + DEPTH) // CHUNKS * step * EACH
+            _ask(w, at, coming, N, lanes, (c + DEPTH) % CHUNKS, K, W, COPIES)
+            made = gl.inline_asm_elementwise(
                 ASM,
-                "=&f,=&f,=&f,=&f,r,r,r,r,r,r,r,r,f,f,f,f,f,f,f,f,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,f,f,f,f",
-                [
-                    words[c],
-                    words[CHUNKS + c],
-                    decoded[c],
-                    decoded[CHUNKS + c],
-                    table,
-                    vector[0],
-                    vector[1],
-                    vector[2],
-                    vector[3],
-                    own,
-                    sums,
-                ],
+                "=&f,=&f,=&f,=&f,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r",
+                [top, bottom, table, vector[c // 4][0], vector[c // 4][1], vector[c // 4][2], vector[c // 4][3]],
                 dtype=gl.float32,
                 is_pure=True,
                 pack=4,
             )
-        above = gl.sum(gl.where(word == 0, sums, 0.0), 3)
-        below = gl.sum(gl.where(word == 1, sums, 0.0), 3)
-        leave(left + turn * (64 * W), both(above), both(below))
-        if not AHEAD:
-            next_rows = _rows(w, scales, coming, N, lanes, further, K, W, CHUNKS, DOUBLE, OFFSETS)
-        held_rows = next_rows
+            found = gl.where(lane[:, :, :, None] == c % 4, made, found)
+            if c % 4 == 3 or c == CHUNKS - 1:
+                scale = held[c // 4]
+                if DOUBLE:
+                    number = gl.inline_asm_elementwise(
+                        "ld.shared.f32 $0, [$1];",
+                        "=f,r",
+                        [tables + (32768 + scale.to(gl.int32) * 4)],
+                        dtype=gl.float32,
+                        is_pure=True,
+                        pack=1,
+                    )
+                    scale = number * factors[c // 4] + plus
+                sums += found * scale
+        held = following
+        above = gl.sum(gl.sum(gl.where(last < 2, sums, 0.0), 3), 2)
+        below = gl.sum(gl.sum(gl.where(last < 2, 0.0, sums), 3), 2)
+        of_rows: gl.constexpr = gl.SliceLayout(2, gl.SliceLayout(3, tile))
+        left = gl.arange(0, W, gl.SliceLayout(1, of_rows))[:, None] * 64
+        left += gl.arange(0, 8, gl.SliceLayout(0, of_rows))[None, :] * 4
+        leave(sums_at + turn * (64 * W) + left, above, below)
+    kept = room.index(ROOM - 1).load(once)
+    done: gl.constexpr = "cp.async.wait_all; mov.b32 $0, $1;"
+    gl.inline_asm_elementwise(done, "=r,r", [kept], dtype=gl.int32, is_pure=False, pack=1)
     barrier()
     tile_of = gl.minimum(each // EACH, tiles - 1)
-    result = collect(sums_at, tile_of, each % EACH, of_all, W, PARTS)
+    result = collect(sums_at, tile_of, each % EACH, of_all, W)
     if FUSED.BIAS:
         result += gl.load(bias + rows, mask=inside, other=0.0).to(gl.float32)
     other = result
     if FUSED.GATED:
-        other = collect(sums_at, tile_of, each % EACH + 8, of_all, W, PARTS)
+        other = collect(sums_at, tile_of, each % EACH + 8, of_all, W)
         if FUSED.BIAS:
             other += gl.load(bias + N + rows, mask=inside, other=0.0).to(gl.float32)
     result = activated(result, other, FUSED)
     gl.store(out + rows, (result * FUSED.GAIN + added).to(out.dtype.element_ty), mask=inside)
+
+
+@gluon.jit
+def _by_pair(pairs, W: gl.constexpr, tile: gl.constexpr):
+    """(W, 8, 4, 16) as four (W, 8, 4, 4): pair j of each word."""
+    even, odd = gl.split(gl.reshape(pairs, [W, 8, 4, 4, 2, 2]))  # of the last axis: j % 2
+    first, third = gl.split(even)
+    second, fourth = gl.split(odd)
+    return (
+        gl.convert_layout(first, tile),
+        gl.convert_layout(second, tile),
+        gl.convert_layout(third, tile),
+        gl.convert_layout(fourth, tile),
+    )
 
 
 # --- calls ----------------------------------------------------------------------------------------
@@ -482,17 +468,13 @@ def product(
     how = dict(tuned or settings.for_nibbles(rows, columns, around.gated))
     absmax, *tables = parts(around.scale, total * columns // BLOCK)
     warps, tiles = how["num_warps"], triton.cdiv(rows, 8 if around.gated else 16)
-    cut = how.setdefault("PARTS", 1)
-    most = (STATIC_BYTES - TABLES_BYTES) // (64 * warps * cut)  # tiles whose sums a program has room for
-    programs = min(max(how.pop("CTAS"), triton.cdiv(tiles, most)), tiles)
-    turns = triton.cdiv(tiles, programs)
-    sums_bytes = 64 * warps * cut * turns
-    chunks = triton.cdiv(columns, 128 * warps * cut)
-    space = chunks * cut
-    vector_bytes = 0 if around.norm is None else space * warps * 256
-    if vector_bytes and vector_bytes + sums_bytes + TABLES_BYTES > STATIC_BYTES - _MARGIN_BYTES:
-        # past what a kernel is launched with as it is, Triton asks for more only if this part alone is past it
-        space = triton.cdiv(STATIC_BYTES + 1, warps * 256)
+    most = torch.cuda.get_device_properties(x.device).shared_memory_per_block_optin - TABLES_BYTES - MARGIN_BYTES
+    while how["DEPTH"] > 1 and most < (how["DEPTH"] * 1024 + 64) * warps:
+        how["DEPTH"] //= 2
+    most_turns = (most // warps - how["DEPTH"] * 1024) // 64  # whose sums a program has room for
+    programs = min(max(how.pop("CTAS"), triton.cdiv(tiles, 1 << most_turns.bit_length() - 1)), tiles)
+    turns = triton.next_power_of_2(triton.cdiv(tiles, programs))
+    space = TABLES_BYTES + (how["DEPTH"] * 1024 + turns * 64) * warps
     vector = x, *around.tensors(x, "norm")
     tokendyno_nibble_product[(programs,)](
         (*vector, w.view(torch.int32), absmax, *tables, *around.tensors(x, "bias", "residual"), out),
@@ -502,10 +484,11 @@ def product(
         DOUBLE=absmax.dtype == torch.uint8,
         OFFSETS=int(tables[3].numel() > ALIGNED // 4),
         ASM=ASSEMBLY[x.dtype],
-        SUMS=room(sums_bytes),
-        TURNS=triton.next_power_of_2(turns),
-        CHUNKS=chunks,
-        ROOM=space,
+        COPIES=copies(warps),
+        WORDS=words(warps, how["DEPTH"]),
+        TURNS=turns,
+        ROOM=triton.cdiv(space, 128) + 1,
+        CHUNKS=triton.cdiv(columns, 128 * warps),
         **around.constants(),
         **how,
     )

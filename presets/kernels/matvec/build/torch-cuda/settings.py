@@ -217,16 +217,12 @@ def _tiles_on_cores(columns: int, gated: bool) -> Settings:
 
 
 def for_nibbles(rows: int, columns: int, gated: bool) -> Settings:
-    """Of `nibbles`, in the shapes of Llama 3 8B; PARTS, KEPT, AHEAD: see its kernel."""
-    if columns > 4096:  # which a thread has no registers for
-        return {"num_warps": 8, "PARTS": -(-columns // 2048), "CTAS": 264, "KEPT": False, "AHEAD": True}
-    if not can_be_early() or columns <= 1024:
-        return {"num_warps": 8 if columns > 1024 else 4, "CTAS": 264, "KEPT": False, "AHEAD": False}
-    if columns > 2048:
-        return {"num_warps": 16, "CTAS": 132, "KEPT": True, "AHEAD": True, "maxnreg": 128}
-    if gated:
-        return {"num_warps": 8, "CTAS": 264, "KEPT": True, "AHEAD": True, "maxnreg": 128}
-    return {"num_warps": 8 if rows > columns else 16, "CTAS": 132, "KEPT": True, "AHEAD": True}
+    """Of `nibbles`, in the shapes of Llama 3 8B; DEPTH: see its kernel."""
+    if columns <= 1024:
+        return {"num_warps": 4, "CTAS": 264, "DEPTH": 2}
+    if columns > 4096:
+        return {"num_warps": 16, "CTAS": 132, "DEPTH": 4, "maxnreg": 128}
+    return {"num_warps": 8, "CTAS": 264, "DEPTH": 4 if gated else 2, "maxnreg": 128 if gated else 96}
 
 
 def for_experts(per: int, rows: int, columns: int, down: bool, top: int = 4) -> Settings:
