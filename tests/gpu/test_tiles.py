@@ -13,9 +13,10 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarni
 
 WIDE = SHAPE | {"hidden_size": 1024, "intermediate_size": 1024, "head_dim": 128, "num_hidden_layers": 2}
 CUTS = [
-    {"BN": 8, "STAGES": 1, "CTAS": 1 << 30, "num_warps": 4},
-    {"BN": 4, "STAGES": 3, "CTAS": 3, "num_warps": 1},
-    {"BN": 16, "STAGES": 2, "CTAS": 2, "num_warps": 8},
+    {"num_warps": 8, "CTAS": 1 << 30, "DEPTH": 1},
+    {"num_warps": 1, "CTAS": 3, "DEPTH": 4},
+    {"num_warps": 16, "CTAS": 2, "DEPTH": 2},
+    {"num_warps": 2, "CTAS": 5, "DEPTH": 8},
 ]
 
 
@@ -35,16 +36,18 @@ def packed(rows: int, columns: int) -> tuple[Any, Any, Any]:
     return tiles, scales, torch.ops.aten._weight_int4pack_mm(one, tiles, 128, scales).T.contiguous()
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(6144, 4096), (4096, 14336), (4096, 1024), (6144, 1024), (80, 1024)])
+@pytest.mark.parametrize(
+    ("rows", "columns"), [(6144, 4096), (4096, 14336), (4096, 1024), (6144, 1024), (80, 1024), (96, 384), (48, 18432)]
+)
 def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns: int) -> None:
     import torch
 
     torch.manual_seed(rows)
     tiles, scales, plain = packed(rows, columns)
-    for dtype, limit in ((torch.float32, 2e-4), (torch.bfloat16, 1e-2), (torch.float16, 1e-2)):
+    for dtype in (torch.bfloat16, torch.float16):
         for ride in ("", "n", "r", "nb", "br", "ng", "nbrg"):
             found = product_error(kernels.tiles.product, tiles, scales, plain, ride, dtype)
-            assert found < limit, (dtype, ride, found)
+            assert found < 1e-2, (dtype, ride, found)
 
 
 @pytest.mark.parametrize("how", CUTS)
@@ -54,8 +57,8 @@ def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, in
 
     tiles, scales, plain = packed(144, 1024)
     for ride in ("", "nbr", "nbrg"):
-        found = product_error(kernels.tiles.product, tiles, scales, plain, ride, torch.float32, tuned=how)
-        assert found < 2e-4, ride
+        found = product_error(kernels.tiles.product, tiles, scales, plain, ride, torch.bfloat16, tuned=how)
+        assert found < 1e-2, ride
 
 
 def test_what_was_filled_up_or_grouped_otherwise_is_left_to_torchao(kernels: Any) -> None:

@@ -7,8 +7,8 @@ text takes longer than one of a quarter of its length. Processes of one and the 
 Printed beside their ratio are the fastest and slowest process of both. Exit code 1 if an arm's ratio is further from 1
 than --tolerance.
 
-Where the host binds, processes differ by up to 45%, and medians of nine say nothing. With --one-process the few lines of
-a script that is transformers' own calls, and runs by a worker in the same process, take turns in one.
+Where the host binds, processes differ by up to 45%, and medians of nine say nothing. With --one-process the few lines
+of a script that is transformers' own calls, and runs by a worker in the same process, take turns in one.
 """
 
 import argparse

@@ -144,7 +144,7 @@ def test_a_kernel_belongs_to_the_operator_that_launched_it() -> None:
         ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "collectives"),
         ("Memcpy DtoH (Device -> Pinned)", "other"),
         ("splitKreduce_kernel", "products"),
-        ("tokendyno_tile_product", "products"),
+        ("tokendyno_nibble_product", "products"),
         ("rms_norm_kernel_early", "other"),
         ("tokendyno_attention_whole", "attention"),
         ("tokendyno_delta_rule", "attention"),

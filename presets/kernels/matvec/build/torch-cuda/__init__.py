@@ -5,8 +5,7 @@ description     what a decoder layer consists of
 decoder_layer   its steps, a kernel each, and when it can be computed so:
   ops             queries, keys and values; output projection; gate and up; down: by the kind of the weights
     products        dense rows, and 8 bits: with `slabs` (shared memory) and `cores` (tensor cores)
-    tiles           torchao's 4 bits, with `core_tiles`
-    nibbles         bitsandbytes' 4 bits
+    nibbles         bitsandbytes' 4 bits, and torchao's, which lie in `tiles`
     rows            several texts at once, and norms
   attention       rotation, the new key and value, the weighted sum: with `attention_short`, `_long` and `_fp8`
   states          in its place: convolutions and linear attention, with their states

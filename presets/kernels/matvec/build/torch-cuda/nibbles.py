@@ -1,20 +1,19 @@
-"""Matrix-vector products with bitsandbytes' 4-bit weights (nf4, fp4), which are read as they lie in memory.
+"""Matrix-vector products with 4-bit weights of bitsandbytes (nf4, fp4) and torchao (`tiles`), as they lie in memory.
 
-Two weights a byte, the first in the upper half, row after row. Each stands for one of 16 numbers, times the scale of
-its block of 64. Doubly quantized scales are bytes: one of 256 numbers, times the scale of 256 of them, plus an offset.
+bitsandbytes keeps two weights a byte, the first in the upper half, row after row. Each stands for one of 16 numbers,
+times the scale of its block of 64. Doubly quantized scales are bytes: one of 256 numbers, times the scale of 256 of
+them, plus an offset. A byte of weights is looked up in a table of pairs of numbers in shared memory, in the vector's
+dtype: FACTOR times the numbers of bitsandbytes, which rounds them less than bitsandbytes rounds its dequantized
+weights. torchao's four bits are the last of a number's, to which BIASED is added.
 
-A byte of weights is looked up in a table of pairs of numbers in shared memory, in the vector's dtype: FACTOR times the
-numbers of bitsandbytes, which rounds them less than bitsandbytes rounds its dequantized weights. Pairs go to tensor
-cores as they are, a tile of 16 rows at a time, whose columns are dealt out to the warps; sums of a block are scaled in
-float32.
+Pairs go to tensor cores as they are, a tile of 16 rows at a time, whose columns are dealt out to the warps in chunks of
+128; sums of a block are scaled in float32. A lane hands over 16 bytes of its row as they lie, so columns come in an
+order of their own, which the vector follows. The other operand of a tensor core has 8 columns for one vector: they hold
+the parts of the vector that belong to 8 chunks, or to the two blocks each of 4, so that a warp has all of a vector in
+few registers. What a chunk gives with the parts of another is not looked at.
 
-A lane hands over 16 bytes of its row as they lie, so columns come in an order of their own, which the vector follows.
-The other operand of a tensor core has 8 columns for one vector: they hold the parts of the vector that belong to four
-chunks of 128 columns, each in two blocks of 64, so that a warp has all of a vector in few registers. What a chunk gives
-with the parts of another is not looked at.
-
-Each warp leaves its sums of a tile in shared memory and goes on with the next, so that no warp waits for another before
-the program's last tile.
+Each lane copies its words into shared memory ahead of their use. Each warp leaves its sums of a tile there and goes on
+with the next, so that no warp waits for another before the program's last tile.
 
 A norm before the product is rounded to the dtype of the vector, as in a model's own code.
 """
@@ -112,7 +111,30 @@ def assembly(kind: str) -> str:
     return "\n".join(["{", *lines, "}"])
 
 
+def tiled_assembly(kind: str) -> str:
+    """The same of words of `tiles`, whose pairs are bits 4 p and 4 p + 16 on; one sum a row, of chunk c in lane c // 2:
+    $0 and $2 if c is even, $1 and $3 if it is odd. Weights are BIASED, which four bits become by an instruction."""
+    lines = [".reg .b32 a0, a1, a2, a3;", *[f"mov.f32 ${result}, 0f00000000;" for result in range(4)]]
+    one = {"bf16": "0x43004300", "f16": "0x64006400"}[kind]
+    for word in range(4):
+        for half in (0, 1):
+            for operand in range(4):
+                row, part = (4, 8)[operand % 2] + word, 2 * half + operand // 2
+                lines += [
+                    f"shr.u32 a{operand}, ${row}, {4 * part};",
+                    f"lop3.b32 a{operand}, a{operand}, 0x000F000F, {one}, 0xEA;",
+                ]
+            pair = 16 + 8 * half + word
+            lines.append(
+                f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 {{$0, $1, $2, $3}}, {{a0, a1, a2, a3}}, "
+                f"{{${pair}, ${pair + 4}}}, {{$0, $1, $2, $3}};"
+            )
+    return "\n".join(["{", *lines, "}"])
+
+
 ASSEMBLY = {torch.bfloat16: assembly("bf16"), torch.float16: assembly("f16")}
+TILED_ASSEMBLY = {torch.bfloat16: tiled_assembly("bf16"), torch.float16: tiled_assembly("f16")}
+BIASED = {torch.bfloat16: 128, torch.float16: 1024}  # whose last four bits are those of the weight
 
 
 @gluon.jit
@@ -195,10 +217,10 @@ def leave(at, top, bottom):
 
 @gluon.jit
 def collect(sums, tile, row, of_all: gl.constexpr, W: gl.constexpr):
-    """(T,) sums of all warps, of a row of a tile each, without FACTOR; after a barrier."""
+    """(T,) sums of all warps, of a row of a tile each; after a barrier."""
     at = (sums + tile * (64 * W) + row * 4)[:, None] + gl.arange(0, W, gl.SliceLayout(0, of_all))[None, :] * 64
     found = gl.inline_asm_elementwise("ld.shared.f32 $0, [$1];", "=f,r", [at], dtype=gl.float32, is_pure=False, pack=1)
-    return gl.sum(found, 1) / FACTOR
+    return gl.sum(found, 1)
 
 
 # --- the kernel -----------------------------------------------------------------------------------
@@ -217,14 +239,29 @@ def _axes(layout: gl.constexpr, W: gl.constexpr, LAST: gl.constexpr):
 
 
 @gluon.jit
-def _ask(w, at, begin, N, lanes, chunk: gl.constexpr, K: gl.constexpr, W: gl.constexpr, COPIES: gl.constexpr):
+def _ask(
+    w,
+    at,
+    begin,
+    N,
+    lanes,
+    chunk: gl.constexpr,
+    K: gl.constexpr,
+    W: gl.constexpr,
+    COPIES: gl.constexpr,
+    BIASED: gl.constexpr,
+):
     """Ask for the words of a chunk, of eight rows and of the eight that lie `apart`, each of which exists if the row
     `past` further does; `at`: where in shared memory they go. lanes: apart, past, and what `_axes` says."""
     apart, past, warp, row, lane = lanes
     place = warp * 128 + lane * 32 + chunk * (W * 128)  # first column
     line = begin + row
-    above = w + line.to(gl.int64) * (K // 8) + place // 8
-    below = w + (line + apart).to(gl.int64) * (K // 8) + place // 8
+    if BIASED:
+        words = w + place // 128 * 128 + row * 16 + lane * 4
+        above, below = words + begin.to(gl.int64) * (K // 8), words + (begin + apart).to(gl.int64) * (K // 8)
+    else:
+        above = w + line.to(gl.int64) * (K // 8) + place // 8
+        below = w + (line + apart).to(gl.int64) * (K // 8) + place // 8
     known = place < K
     gl.inline_asm_elementwise(
         COPIES,
@@ -243,24 +280,44 @@ def _ask(w, at, begin, N, lanes, chunk: gl.constexpr, K: gl.constexpr, W: gl.con
 
 
 @gluon.jit
-def _blocks(begin, N, lanes, last, c: gl.constexpr, K: gl.constexpr, W: gl.constexpr):
-    """Which blocks each lane has of chunks c to c + 3, of which each lane of a row has one: both of both rows
-    (W, 8, 4, 4); and whether they exist."""
+def _blocks(begin, N, lanes, last, c: gl.constexpr, K: gl.constexpr, W: gl.constexpr, TOTAL: gl.constexpr):
+    """Where the scales are of the sums that each lane has of chunks c and following (W, 8, 4, 4), and whether they
+    exist. TOTAL: tiles have a scale for 128 columns, all rows of a group in a row, else 0."""
     apart, past, warp, row, lane = lanes
     line = begin + row[:, :, :, None] + last // 2 * apart
-    column = ((c + lane) * W + warp)[:, :, :, None] * 128 + last % 2 * 64
-    exists = (begin + row[:, :, :, None] + last // 2 * past < N) & (column < K)
-    return line * (K // 64) + column // 64, exists
+    exists = begin + row[:, :, :, None] + last // 2 * past < N
+    if TOTAL:
+        block = (c + lane[:, :, :, None] * 2 + last % 2) * W + warp[:, :, :, None]
+        exists &= block < K // 128
+        at = block * TOTAL + line
+    else:
+        block = ((c + lane) * W + warp)[:, :, :, None] * 2 + last % 2
+        exists &= block < K // 64
+        at = line * (K // 64) + block
+    return at, exists
 
 
 @gluon.jit
-def _stored(absmax, begin, N, lanes, last, K: gl.constexpr, W: gl.constexpr, CHUNKS: gl.constexpr):
-    """The scales of those, of each four chunks, as they are stored. Nothing here waits for what is loaded here."""
+def _stored(scales, begin, N, lanes, last, K: gl.constexpr, W: gl.constexpr, CHUNKS: gl.constexpr, TOTAL: gl.constexpr):
+    """Those scales, of each set of chunks, as they are stored. Nothing here waits for what is loaded here."""
     stored = ()
-    for c in gl.static_range(0, CHUNKS, 4):
-        block, exists = _blocks(begin, N, lanes, last, c, K, W)
-        stored += (gl.load(absmax + block, mask=exists, other=0),)
+    for c in gl.static_range(0, CHUNKS, 8 if TOTAL else 4):
+        block, exists = _blocks(begin, N, lanes, last, c, K, W, TOTAL)
+        stored += (gl.load(scales + block, mask=exists, other=0),)
     return stored
+
+
+@gluon.jit
+def _multiplied(top, bottom, table, vector, ASM: gl.constexpr):
+    """What `assembly` says of words (W, 8, 4, 4) of a row and of the row 8 below it, and of the vector."""
+    return gl.inline_asm_elementwise(
+        ASM,
+        "=&f,=&f,=&f,=&f,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r",
+        [top, bottom, table, vector[0], vector[1], vector[2], vector[3]],
+        dtype=gl.float32,
+        is_pure=True,
+        pack=4,
+    )
 
 
 @gluon.jit
@@ -279,6 +336,9 @@ def tokendyno_nibble_product(
     CHUNKS: gl.constexpr,
     DEPTH: gl.constexpr,
     ROOM: gl.constexpr,
+    TABLES: gl.constexpr,
+    TOTAL: gl.constexpr,
+    BIASED: gl.constexpr,
     num_warps: gl.constexpr,
 ):
     """As `products.tokendyno_block_product`, by programs that take one tile after another: 16 rows, or GATED 8 of gate
@@ -296,7 +356,8 @@ def tokendyno_nibble_product(
     wide: gl.constexpr = gl.BlockedLayout([1, 1, 1, 16], [1, 8, 4, 1], [W, 1, 1, 1], [3, 2, 1, 0])
     of_all: gl.constexpr = gl.BlockedLayout([1, W], [32, 1], [W, 1], [1, 0])
     kind: gl.constexpr = x.dtype.element_ty
-    SETS: gl.constexpr = (CHUNKS + 3) // 4
+    SET: gl.constexpr = 8 if BIASED else 4  # chunks that one operand of the tensor cores has of the vector
+    SETS: gl.constexpr = (CHUNKS + SET - 1) // SET
     EACH: gl.constexpr = 8 if FUSED.GATED else 16
     STAGE: gl.constexpr = W * 1024
     if FUSED.EARLY:
@@ -309,14 +370,16 @@ def tokendyno_nibble_product(
     once: gl.constexpr = gl.BlockedLayout([1], [32], [W], [0])
     room.index(ROOM - 1).store(gl.zeros([32], gl.int32, once))  # Triton gives it away if nothing is stored and loaded
     base = gl.inline_asm_elementwise("mov.u32 $0, global_smem;", "=r", [], dtype=gl.int32, is_pure=False, pack=1)
-    sums_at = base + 33792
+    sums_at = base + TABLES
     stages = sums_at + TURNS * (64 * W) + ((warp * 8 + row) * 4 + lane) * 16
     lanes = (N if FUSED.GATED else 8, 0 if FUSED.GATED else 8, warp, row, lane)
     for piece in gl.static_range(DEPTH):
         coming = (first + piece // CHUNKS * step) * EACH
-        _ask(w, stages + piece * STAGE, coming, N, lanes, piece % CHUNKS, K, W, COPIES)
-    held = _stored(absmax, first * EACH, N, lanes, last, K, W, CHUNKS)
-    tables = lookup(base, code, codes, kind, W, DOUBLE)
+        _ask(w, stages + piece * STAGE, coming, N, lanes, piece % CHUNKS, K, W, COPIES, BIASED)
+    held = _stored(absmax, first * EACH, N, lanes, last, K, W, CHUNKS, TOTAL)
+    tables = base
+    if not BIASED:
+        tables = lookup(base, code, codes, kind, W, DOUBLE)
     table = (tables + (row * 4 + lane) * 4 + 0 * warp)[:, :, :, None] + 0 * last
     each = gl.arange(0, TURNS * EACH, gl.SliceLayout(1, of_all))  # result: of each turn its rows
     rows = (first + each // EACH * step) * EACH + each % EACH
@@ -324,21 +387,25 @@ def tokendyno_nibble_product(
     added = gl.zeros([TURNS * EACH], gl.float32, gl.SliceLayout(1, of_all))
     of_warp, of_row, of_lane, pair = _axes(wide, W, 16)
     of_warp, of_row, of_lane = of_warp[:, :, :, None], of_row[:, :, :, None], of_lane[:, :, :, None]
-    place = ((of_row // 2) * W + of_warp) * 64 + of_lane * 16 + pair  # of the first four chunks, in pairs
-    own = of_row % 2 == of_lane // 2  # a row's block: the others have zeros
+    if BIASED:  # of the first set of chunks, in pairs: each row has a chunk
+        place = (of_row * W + of_warp) * 64 + pair * 4 + of_lane
+        own = of_row >= 0
+    else:  # each row has a block of a chunk, and zeros where the other is
+        place = ((of_row // 2) * W + of_warp) * 64 + of_lane * 16 + pair
+        own = of_row % 2 == of_lane // 2
     pairs = x.to(gl.pointer_type(gl.int32), bitcast=True)
     learned, plain, vector = (), (), ()
     if FUSED.NORM:
         norm_pairs = norm.to(gl.pointer_type(gl.int32), bitcast=True)
         for c in gl.static_range(SETS):
-            here = place + c * (4 * W * 64)
+            here = place + c * (SET * W * 64)
             learned += (gl.load(norm_pairs + here, mask=own & (here < K // 2), other=0),)
     if FUSED.EARLY:
         gdc_wait()
     if FUSED.RESIDUAL:
         added = gl.load(residual + rows, mask=inside, other=0.0).to(gl.float32)
     for c in gl.static_range(SETS):  # all of it is asked for before the first is used
-        here = place + c * (4 * W * 64)
+        here = place + c * (SET * W * 64)
         plain += (gl.load(pairs + here, mask=own & (here < K // 2), other=0),)
     shrink = 1.0
     if FUSED.NORM:
@@ -354,13 +421,18 @@ def tokendyno_nibble_product(
             of_one, of_two = floats(learned[c], kind)
             here = paired(one * shrink * (of_one + FUSED.OFFSET), two * shrink * (of_two + FUSED.OFFSET), kind)
         vector += (_by_pair(here, W, tile),)
+    lump = ()
+    if BIASED:
+        for c in gl.static_range(SETS):
+            nothing = gl.zeros([W, 8, 4, 4], gl.int32, tile)
+            lump += (_multiplied(nothing, nothing, table, vector[c], ASM),)
     for turn in range(tiles):
         begin = (first + turn * step) * EACH
-        following = _stored(absmax, begin + step * EACH, N, lanes, last, K, W, CHUNKS)
+        following = _stored(absmax, begin + step * EACH, N, lanes, last, K, W, CHUNKS, TOTAL)
         factors = ()
         if DOUBLE:
             for c in gl.static_range(0, CHUNKS, 4):
-                block, exists = _blocks(begin, N, lanes, last, c, K, W)
+                block, exists = _blocks(begin, N, lanes, last, c, K, W, TOTAL)
                 factors += (gl.load(units + block // 256, mask=exists, other=0.0),)
             if OFFSETS:
                 line = begin + row[:, :, :, None] + last // 2 * lanes[0]
@@ -369,7 +441,7 @@ def tokendyno_nibble_product(
                 plus = gl.load(offset)
         sums = gl.zeros([W, 8, 4, 4], gl.float32, tile)
         for c in gl.static_range(CHUNKS):
-            if c % 4 == 0:
+            if c % SET == 0:
                 found = gl.zeros([W, 8, 4, 4], gl.float32, tile)
             at = stages + (turn * CHUNKS + c) % DEPTH * STAGE
             top = gl.inline_asm_elementwise(
@@ -389,29 +461,30 @@ def tokendyno_nibble_product(
                 pack=4,
             )
             coming = begin + (c + DEPTH) // CHUNKS * step * EACH
-            _ask(w, at, coming, N, lanes, (c + DEPTH) % CHUNKS, K, W, COPIES)
-            made = gl.inline_asm_elementwise(
-                ASM,
-                "=&f,=&f,=&f,=&f,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r,r",
-                [top, bottom, table, vector[c // 4][0], vector[c // 4][1], vector[c // 4][2], vector[c // 4][3]],
-                dtype=gl.float32,
-                is_pure=True,
-                pack=4,
-            )
-            found = gl.where(lane[:, :, :, None] == c % 4, made, found)
-            if c % 4 == 3 or c == CHUNKS - 1:
-                scale = held[c // 4]
-                if DOUBLE:
-                    number = gl.inline_asm_elementwise(
-                        "ld.shared.f32 $0, [$1];",
-                        "=f,r",
-                        [tables + (32768 + scale.to(gl.int32) * 4)],
-                        dtype=gl.float32,
-                        is_pure=True,
-                        pack=1,
-                    )
-                    scale = number * factors[c // 4] + plus
-                sums += found * scale
+            _ask(w, at, coming, N, lanes, (c + DEPTH) % CHUNKS, K, W, COPIES, BIASED)
+            made = _multiplied(top, bottom, table, vector[c // SET], ASM)
+            scale = held[c // SET]
+            if BIASED:
+                mine = (lane[:, :, :, None] == c % SET // 2) & (last % 2 == c % 2)
+                found = gl.where(mine, made, found)
+                if c % SET == SET - 1 or c == CHUNKS - 1:
+                    unit, zero = floats(scale, gl.bfloat16)
+                    whole = lump[c // SET]
+                    sums += (found - whole * (1 + 8 / BIASED)) * unit + whole * zero * (1 / BIASED)
+            else:
+                found = gl.where(lane[:, :, :, None] == c % SET, made, found)
+                if c % SET == SET - 1 or c == CHUNKS - 1:
+                    if DOUBLE:
+                        number = gl.inline_asm_elementwise(
+                            "ld.shared.f32 $0, [$1];",
+                            "=f,r",
+                            [tables + (32768 + scale.to(gl.int32) * 4)],
+                            dtype=gl.float32,
+                            is_pure=True,
+                            pack=1,
+                        )
+                        scale = number * factors[c // SET] + plus
+                    sums += found * (scale / FACTOR)
         held = following
         above = gl.sum(gl.sum(gl.where(last < 2, sums, 0.0), 3), 2)
         below = gl.sum(gl.sum(gl.where(last < 2, 0.0, sums), 3), 2)
@@ -467,28 +540,53 @@ def product(
     rows = total // 2 if around.gated else total
     how = dict(tuned or settings.for_nibbles(rows, columns, around.gated))
     absmax, *tables = parts(around.scale, total * columns // BLOCK)
+    offsets, double = int(tables[3].numel() > ALIGNED // 4), absmax.dtype == torch.uint8
+    constants = {"ASM": ASSEMBLY[x.dtype], "DOUBLE": double, "OFFSETS": offsets, "TOTAL": 0, "BIASED": 0}
+    _launch(x, (w.view(torch.int32), absmax, *tables), out, rows, columns, around, how, TABLES_BYTES, constants)
+
+
+def tiled_product(
+    x: torch.Tensor, w: torch.Tensor, scale: torch.Tensor, out: torch.Tensor, columns: int, around: Fused, how: Settings
+) -> None:
+    """Of w int32 and scale int32 (K / 128, all rows) in `tiles`; `how`: as of `settings.for_nibbles`."""
+    total = scale.shape[1]
+    kind = x.dtype
+    constants = {"ASM": TILED_ASSEMBLY[kind], "DOUBLE": False, "OFFSETS": 0, "TOTAL": total, "BIASED": BIASED[kind]}
+    rows = total // 2 if around.gated else total
+    _launch(x, (w, *[scale] * 5), out, rows, columns, around, dict(how), 0, constants)
+
+
+def _launch(
+    x: torch.Tensor,
+    matrix: tuple[torch.Tensor, ...],
+    out: torch.Tensor,
+    rows: int,
+    columns: int,
+    around: Fused,
+    how: Settings,
+    tables_bytes: int,
+    constants: dict[str, object],
+) -> None:
     warps, tiles = how["num_warps"], triton.cdiv(rows, 8 if around.gated else 16)
-    most = torch.cuda.get_device_properties(x.device).shared_memory_per_block_optin - TABLES_BYTES - MARGIN_BYTES
+    most = torch.cuda.get_device_properties(x.device).shared_memory_per_block_optin - tables_bytes - MARGIN_BYTES
     while how["DEPTH"] > 1 and most < (how["DEPTH"] * 1024 + 64) * warps:
         how["DEPTH"] //= 2
     most_turns = (most // warps - how["DEPTH"] * 1024) // 64  # whose sums a program has room for
     programs = min(max(how.pop("CTAS"), triton.cdiv(tiles, 1 << most_turns.bit_length() - 1)), tiles)
     turns = triton.next_power_of_2(triton.cdiv(tiles, programs))
-    space = TABLES_BYTES + (how["DEPTH"] * 1024 + turns * 64) * warps
-    vector = x, *around.tensors(x, "norm")
+    space = tables_bytes + (how["DEPTH"] * 1024 + turns * 64) * warps
     tokendyno_nibble_product[(programs,)](
-        (*vector, w.view(torch.int32), absmax, *tables, *around.tensors(x, "bias", "residual"), out),
+        (x, *around.tensors(x, "norm"), *matrix, *around.tensors(x, "bias", "residual"), out),
         rows,
         around.eps,
         K=columns,
-        DOUBLE=absmax.dtype == torch.uint8,
-        OFFSETS=int(tables[3].numel() > ALIGNED // 4),
-        ASM=ASSEMBLY[x.dtype],
         COPIES=copies(warps),
         WORDS=words(warps, how["DEPTH"]),
         TURNS=turns,
         ROOM=triton.cdiv(space, 128) + 1,
+        TABLES=tables_bytes,
         CHUNKS=triton.cdiv(columns, 128 * warps),
+        **constants,
         **around.constants(),
         **how,
     )

@@ -6,7 +6,7 @@ beside the kernels that Triton compiled, so that one warm-up pays for it.
 
     BN, BK      rows of a program, and columns that it reads at once; without BK: all
     ROWS        rows of a warp of `slabs`
-    CHUNKS, DEPTH   of `cores` and `core_tiles`: chunks of a part of a row, and parts under way
+    CHUNKS, DEPTH   of `cores`: chunks of a part of a row, and parts under way; DEPTH alone: see `nibbles`
     R           rows of a warp of `experts`
     CTAS        programs, each of which takes one group of rows after another; ONCE: a program for each group
     STAGES      loads of a loop that are under way; AHEAD: elements of a row to prefetch before the vector is ready
@@ -192,28 +192,13 @@ def for_floats(how: Settings, columns: int, swept: bool) -> Settings:
 
 
 def for_tiles(rows: int, columns: int, gated: bool) -> Settings:
-    """Of `tiles`, in the shapes of Llama 3 8B. Alone others are faster, but leave less room for the next kernel."""
-    if not can_be_early() or columns <= 2048:
-        warps = min(8, max(1, triton.next_power_of_2(columns // 128) // 8))  # one group per four threads
-        return {"BN": 4 if gated or rows <= 2048 else 8, "STAGES": 1, "CTAS": ONCE, "num_warps": warps}
-    if rows >= 3072 and columns >= 4096 and (rows > columns or columns > 8192):
-        how = _tiles_on_cores(columns, gated)
-        if core_parts.parts(columns, 8, how):
-            return how
+    """Of `tiles`, in the shapes of Llama 3 8B and of Qwen3 0.6B."""
     if columns > 8192:
-        return {"BN": 2 if gated else 4, "STAGES": 4, "CTAS": 132, "num_warps": 16}
-    if gated:
-        return {"BN": 4, "STAGES": 3, "CTAS": 528, "num_warps": 4}
-    if rows > columns:
-        return {"BN": 8 if columns <= 4096 else 4, "STAGES": 4, "CTAS": 264, "num_warps": 4}
-    return {"BN": 8 if columns <= 4096 <= rows else 4, "STAGES": 1, "CTAS": ONCE, "num_warps": 4}
-
-
-def _tiles_on_cores(columns: int, gated: bool) -> Settings:
-    """Settings of `core_tiles`, found in the same way."""
-    if columns > 8192:
-        return {"CHUNKS": 1, "DEPTH": 3, "CTAS": ONCE, "num_warps": 8}
-    return {"CHUNKS": 1 if gated else 2, "DEPTH": 2, "CTAS": 264, "num_warps": 8}
+        return {"num_warps": 16, "CTAS": 132, "DEPTH": 4, "maxnreg": 128}
+    if columns > 2048:
+        return {"num_warps": 8, "CTAS": 264 if gated else 132, "DEPTH": 4, "maxnreg": 128}
+    warps = min(16 if rows <= columns else 8, triton.next_power_of_2(columns // 128 + 1) // 2)
+    return {"num_warps": warps, "CTAS": 132, "DEPTH": 2}
 
 
 def for_nibbles(rows: int, columns: int, gated: bool) -> Settings:
