@@ -15,15 +15,18 @@ from collections.abc import Callable
 
 import torch
 
+from tokendyno.backend.hardware import detect
+
 BUFFER_BYTES = {"cuda": 2 << 30, "cpu": 512 << 20}
 REPEATS = {"cuda": 30, "cpu": 25}
 WARM_UP = 3
 COLUMNS = 8192
 
 
-def measure(device: str, most_bytes: int | None = None) -> dict[str, object]:
+def measure(device: str) -> dict[str, object]:
     """Both rates in bytes per second, and how they were measured."""
-    size = min(BUFFER_BYTES[device], most_bytes or _room_bytes(device) // 4)
+    free_bytes = torch.cuda.mem_get_info()[0] if device == "cuda" else detect().free_bytes
+    size = min(BUFFER_BYTES[device], free_bytes // 4)
     rows = max(1, size // (2 * COLUMNS))
     with torch.inference_mode():
         source = torch.ones(rows, COLUMNS, dtype=torch.bfloat16, device=device)
@@ -39,9 +42,8 @@ def measure(device: str, most_bytes: int | None = None) -> dict[str, object]:
         target = torch.empty_like(source)
         copy_s = _seconds(lambda: target.copy_(source), device)
     best = max(rates, key=lambda name: rates[name])
-    how = f"fastest of {REPEATS['cpu']}, {torch.get_num_threads()} threads"
-    if device == "cuda":
-        how = f"median of {REPEATS['cuda']}"
+    threads = f"fastest of {REPEATS[device]}, {torch.get_num_threads()} threads"
+    how = threads if device == "cpu" else f"median of {REPEATS[device]}"
     return {
         "read_bytes_per_s": rates[best],
         "copy_bytes_per_s": 2 * source.nbytes / copy_s,
@@ -71,20 +73,11 @@ def _seconds(call: Callable[[], object], device: str) -> float:
     return statistics.median(times_s)
 
 
-def _room_bytes(device: str) -> int:
-    if device == "cuda":
-        return int(torch.cuda.mem_get_info()[0])
-    from tokendyno.backend.hardware import detect
-
-    return detect().free_bytes
-
-
 # --- number formats ------------------------------------------------------------------------------
 
-# How long products in bfloat16 take on this CPU, as multiples of those in float32. A decoder's step multiplies each of
-# its matrices once with a few rows. So does this: over as many matrices as make up a model of some size, so that they
-# come from the caches or from memory as a model's would. Both formats are timed in turn on one thread, in seconds of
-# the processor: other programs at work count little.
+# How long products in bfloat16 take on this CPU, as multiples of those in float32: a few rows by as many matrices as a
+# model of some size has, so that they come from the caches or from memory as a model's would. Both formats are timed
+# in turn on one thread, in seconds of the processor: other programs at work count little.
 
 SIZES = ((8 << 20, 160), (96 << 20, 1_024))
 """Bytes of all weights in bfloat16, and the side of a matrix, as models of that size have them."""
@@ -98,37 +91,30 @@ FORMAT_REPEATS = 5
 def format_ratios() -> list[dict[str, float]]:
     """Fields of `tokendyno.backend.hardware.number_formats.FormatTime`. One thread computes from then on."""
     torch.set_num_threads(1)
-    times = []
+    ratios, formats = [], (torch.bfloat16, torch.float32)
     for weight_bytes, side in SIZES:
-        with torch.inference_mode():
-            ratios = _ratios(weight_bytes // (2 * side * side), side)
-        times += [{"weight_bytes": weight_bytes, "rows": rows, "ratio": ratio} for rows, ratio in ratios.items()]
-    return times
-
-
-def _ratios(count: int, side: int) -> dict[int, float]:
-    """By rows: time in bfloat16 over time in float32, of a step through `count` matrices."""
-    formats = (torch.bfloat16, torch.float32)
-    weights = {dtype: [torch.ones(side, side, dtype=dtype) for _ in range(count)] for dtype in formats}
-    ratios = {}
-    for rows in ROWS:
-        times_s: dict[torch.dtype, list[float]] = {dtype: [] for dtype in formats}
-        for _ in range(FORMAT_REPEATS + 1):
-            for dtype in formats:
-                x = torch.ones(rows, side, dtype=dtype)
-                begin_s = time.process_time()
-                for weight in weights[dtype]:
-                    torch.nn.functional.linear(x, weight)
-                times_s[dtype].append(time.process_time() - begin_s)
-        bfloat16_s, float32_s = (statistics.median(times_s[dtype][1:]) for dtype in formats)
-        ratios[rows] = bfloat16_s / float32_s
+        count = weight_bytes // (2 * side * side)
+        weights = {dtype: [torch.ones(side, side, dtype=dtype) for _ in range(count)] for dtype in formats}
+        for rows in ROWS:
+            times_s = [[_step_s(weights[dtype], rows) for dtype in formats] for _ in range(FORMAT_REPEATS + 1)]
+            bfloat16_s, float32_s = map(statistics.median, zip(*times_s[1:], strict=True))
+            ratios.append({"weight_bytes": weight_bytes, "rows": rows, "ratio": bfloat16_s / float32_s})
     return ratios
 
 
+def _step_s(weights: list[torch.Tensor], rows: int) -> float:
+    """Seconds of multiplying so many rows with each of these square matrices."""
+    x = torch.ones(rows, len(weights[0]), dtype=weights[0].dtype)
+    begin_s = time.process_time()
+    with torch.inference_mode():
+        for weight in weights:
+            torch.nn.functional.linear(x, weight)
+    return time.process_time() - begin_s
+
+
 def main() -> None:
-    """Library output is redirected to standard error: the result is the only line on standard output."""
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    os.dup2(2, 1)  # libraries print
     device = sys.argv[1]
     rates = measure(device)
     if device == "cpu":

@@ -23,7 +23,6 @@ from tokendyno.backend.traffic import TrafficRequest
 from tokendyno.backend.traffic.requests import prompt_text
 from tokendyno.backend.worker.load.check import Unreadable, named, reading, token_ids
 from tokendyno.backend.worker.load.loader import LoadedModel
-from tokendyno.backend.worker.vocabulary import known_ids
 
 
 @dataclass(slots=True)
@@ -120,7 +119,8 @@ def require_fit(model: LoadedModel, ids: list[int], new_tokens: int, most: int, 
             f"{subject}; with {new_tokens:,} new ones that is {total:,}, but the model has {positions:,} positions. "
             f"Shorten the prompt{fewer}."
         )
-    vocab = known_ids(model.model)
+    table = model.model.get_input_embeddings()  # num_embeddings: of all rows, where each rank has some of them
+    vocab = int(getattr(table, "num_embeddings", 0) or table.weight.shape[0])
     if min(ids) >= 0 and max(ids) < vocab:
         return
     if user_ids:

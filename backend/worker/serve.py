@@ -60,19 +60,15 @@ class Worker:
             case Score():
                 self.take_course(command.plan).score(command)
             case Prove():
-                self._latest_course().prove()
+                assert self._course is not None
+                self._course.prove()
             case Probe():
-                self._latest_course().probe(command.token_ids)
-
-    def _latest_course(self) -> Course:
-        if self._course is None:
-            raise RuntimeError("A command that follows a Generate was sent before it")
-        return self._course
+                assert self._course is not None
+                self._course.probe(command.token_ids)
 
     def take_course(self, plan: Plan, many: bool = False) -> Course:
         """The course of a plan, whose model is loaded. `many`: it serves many requests."""
-        if self.model is None or plan.load_key != self._load_key:
-            raise RuntimeError("A run was requested before its Load")
+        assert self.model is not None and plan.load_key == self._load_key
         self._course = course_for(
             self.model, plan, self._channel, self._cancelled, self._shared_process, self._course, many
         )
@@ -111,7 +107,10 @@ def serve(
     worker = Worker(channel, cancelled or commands.cancelled, shared_process)
     reports = Reports()
     announce.set(channel.send)
-    channel.send(ready(0.0 if forked else IMPORT_S))
+    versions = {**hardware.versions(), "torch": str(torch.__version__)}
+    if torch.cuda.is_available():
+        versions["cuda"] = str(torch.version.cuda)
+    channel.send(Ready(os.getpid(), 0.0 if forked else IMPORT_S, versions))
     for command in commands:
         try:
             with reports.listening():
@@ -123,15 +122,7 @@ def serve(
                 return
 
 
-def ready(import_s: float) -> Ready:
-    """This process and the versions of what it imported."""
-    versions = {**hardware.versions(), "torch": str(torch.__version__)}
-    if torch.cuda.is_available():
-        versions["cuda"] = str(torch.version.cuda)
-    return Ready(os.getpid(), import_s, versions)
-
-
-def failure(error: Exception, channel: Channel, logged: str = "") -> Failed:
+def failure(error: Exception, channel: Channel, logged: str) -> Failed:
     """What the user is told of an exception, with what libraries logged; the traceback goes to standard error."""
     sentence, advice, fatal = explain(error)
     if logged and not isinstance(error, InputError):
@@ -143,10 +134,6 @@ def failure(error: Exception, channel: Channel, logged: str = "") -> Failed:
 
 # --- reports -------------------------------------------------------------------------------------
 
-# Some libraries log the cause, and only then raise: transformers raises "look at the CONVERSION entries of the above
-# report" after logging that report, for example.
-
-
 MOST_RECORDS = 8
 MOST_CHARACTERS = 1_200
 
@@ -155,7 +142,8 @@ _NOISE = re.compile(r"\s|Traceback |[-+|=\s]*$|Notes:|Key +\| Status")
 
 
 class Reports(logging.Handler):
-    """Keeps the latest warnings and errors of all loggers while it is listening."""
+    """Keeps the latest warnings and errors of all loggers while it is listening. Some libraries log the cause and only
+    then raise: "look at the CONVERSION entries of the above report", says transformers."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -192,9 +180,7 @@ class Reports(logging.Handler):
         return f"{text[:half]} [...] {text[-half:]}"
 
 
-# --- in somebody else's process ------------------------------------------------------------------
-
-# What libraries keep once for a whole process: looked at before a load, given back after it.
+# --- in somebody else's process: what libraries keep once for all of it ---------------------------
 
 
 def require_usual_settings() -> None:

@@ -18,7 +18,6 @@ from tokendyno.backend.optimizations.axes.loop import STEP_NAME, slot_masks
 from tokendyno.backend.worker.loop.cache import StaticSlotCache, fixed_zeros
 from tokendyno.backend.worker.loop.cuda_graph import CapturedPasses, without_idle_mask
 from tokendyno.backend.worker.loop.sampling import Sampling, sample
-from tokendyno.backend.worker.vocabulary import scored_ids
 
 MAX_EOS = 8
 STEP_END = "tokendyno_step_end"
@@ -193,6 +192,12 @@ class StepEnd(nn.Module):  # type: ignore[misc]
         """Append the likeliest tokens by logits (B, V), and advance to the next slot."""
         step.advance_slots()
         step.append(logits.argmax(-1), logits)  # no float32 needed: rounding has made its ties already
+
+
+def scored_ids(model: Any) -> int:
+    """Logits for each position, also where each rank has some of the head's rows."""
+    head = model.get_output_embeddings()
+    return int(getattr(head, "out_features", 0) or head.weight.shape[0])
 
 
 class Given:

@@ -25,6 +25,7 @@ from tokendyno.backend.worker.channel import Channel, repeating
 from tokendyno.backend.worker.group import own_group
 from tokendyno.backend.worker.load.check import token_ids, using
 from tokendyno.backend.worker.load.loader import LoadedModel
+from tokendyno.backend.worker.loop.step import scored_ids
 from tokendyno.backend.worker.measure.annotations import Annotations
 from tokendyno.backend.worker.measure.finite import NotFinite
 from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler, of_devices, of_rank
@@ -41,7 +42,6 @@ from tokendyno.backend.worker.runners.forward import ForwardPasses
 from tokendyno.backend.worker.runners.generation import Generation, Measured, Session, Task
 from tokendyno.backend.worker.runners.static_batch import StaticBatches
 from tokendyno.backend.worker.runners.token_loops import GenerateCall, OwnLoop
-from tokendyno.backend.worker.vocabulary import scored_ids
 from tokendyno.backend.worker.witness import find_all
 
 REFILL_STEPS = 2

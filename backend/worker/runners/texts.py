@@ -26,13 +26,13 @@ from tokendyno.backend.errors import InputError, RunFailed
 from tokendyno.backend.messages import Generate
 from tokendyno.backend.plan import BatchPlan
 from tokendyno.backend.worker.load.loader import LoadedModel
+from tokendyno.backend.worker.loop.step import scored_ids
 from tokendyno.backend.worker.measure.finite import BestScores, NotFinite, watch_pages
 from tokendyno.backend.worker.prompt import read_prompt
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.runners.continuous import MOST_IDLE_STEPS, close_manager, new_manager
 from tokendyno.backend.worker.runners.course import Course
 from tokendyno.backend.worker.runners.decode import Decoding, Unmeasured
-from tokendyno.backend.worker.vocabulary import scored_ids
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,9 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_rate_is_the_bytes_of_the_buffer_by_the_seconds_of_the_fastest_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that shows a quarter of a second for one call of each kind and half a second for the others."""
     monkeypatch.setattr(time, "perf_counter", iter(clock()).__next__)
+    monkeypatch.setitem(inside.BUFFER_BYTES, "cpu", 8 << 20)
     threads = torch.get_num_threads()
-    rates = inside.measure("cpu", 8 << 20)
+    rates = inside.measure("cpu")
     assert torch.get_num_threads() == threads
     assert "8,388,608 bytes" in str(rates["method"]) and "fastest of" in str(rates["method"])
     assert rates["read_bytes_per_s"] == (8 << 20) / 0.25
