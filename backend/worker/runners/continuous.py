@@ -30,12 +30,9 @@ MOST_IDLE_STEPS = 1_000
 
 
 class ContinuousBatches(Batches):
-    """A `Generation` that drives the manager's batch processor from this thread: admit what has arrived, prepare a
-    step, run it, update.
-
-    These are the calls that the manager's own thread makes (`ContinuousBatchingManager._generation_loop_body`), so an
-    error reaches us with its cause, a cancel takes effect after the step, and nothing is read while it changes.
-    """
+    """A `Generation` that itself makes the calls of the manager's thread (`ContinuousBatchingManager.
+    _generation_loop_body`): errors have their cause, a cancel takes effect after the step, and nothing is read while
+    it changes."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)

@@ -1,8 +1,5 @@
-"""The course of a run, whatever generates: warm up, measure, witness, settle.
-
-Warm up in the shapes of the run, run once while the clock, the memory and everything that may disturb them are
-watched, then verify what was in effect, and count what the run left in its process.
-"""
+"""The course of a run, whatever generates: warm up in its shapes, run once while the clock, the memory and everything
+that may disturb them are watched, verify what was in effect, and count what the run left in its process."""
 
 import dataclasses
 import functools
@@ -60,8 +57,7 @@ class Course:
         self.session, self.generation, self.parts = session, generation, parts
         plan = session.model.plan
         self._memory = MemoryMeter(plan.device, shared_process)
-        devices = range(1, plan.parallel.devices)
-        self._beside = [MemoryMeter(plan.device, shared_process, index) for index in devices]
+        self._beside = [MemoryMeter(plan.device, shared_process, index) for index in range(1, plan.parallel.devices)]
         self._residue = ResidueMeter(self._memory, own_process=not shared_process)
         self._unproved: Measured | None = None  # the latest run, until it is proved or another begins
 
@@ -74,8 +70,7 @@ class Course:
 
     def prove(self) -> None:
         """Send `Proved`: what was in effect in the latest run, whose Generate said `keep`."""
-        if self._unproved is None:
-            raise RuntimeError("Prove was sent, and no run was kept for it")
+        assert self._unproved is not None
         run, self._unproved = self._unproved, None
         before = self._residue.settled()
         proof = witness(self.session, self.generation, run)
@@ -136,9 +131,12 @@ class Course:
         if job.warmup:
             self._warm_up(task)
             self._refuse_noise()
-            if self._residue.level_first and not session.cancelled.is_set():
+            if self._residue.level_first and not session.cancelled.is_set():  # as level in memory as any other run
+                self._memory.empty()
+                self._note_clean(task)
                 with session.graph_calls:
-                    self._begin_level(task)
+                    self.generation.repeat(task, REFILL_STEPS)
+                self._residue.level_first = False
         return notes
 
     def _warm_up(self, task: Task) -> None:
@@ -154,13 +152,6 @@ class Course:
             session.compiling.warmed_up()
             session.warm[task.shape] = msgspec.structs.replace(done, cache_s=session.compiling.cache_s or None)
         session.counts.warmup = session.warm[task.shape]
-
-    def _begin_level(self, task: Task) -> None:
-        """Begin a run at the same level of memory as any other: with what its first steps would allocate again."""
-        self._memory.empty()
-        self._note_clean(task)
-        self.generation.repeat(task, REFILL_STEPS)
-        self._residue.level_first = False
 
     def _note_clean(self, task: Task) -> None:
         """What the process holds before it runs anything; the first time counts."""
@@ -336,8 +327,8 @@ class Proof(NamedTuple):
 
 
 def witness(session: Session, generation: Generation, run: Measured) -> Proof:
-    """What was in effect in a run, and in a few further steps in the same shapes, under a profiler. The run counts what
-    was traced."""
+    """What was in effect in a run, and in a few further steps in the same shapes, under a profiler. Adds what was
+    traced to the run's counts."""
 
     def profiled() -> Trace:
         stacks = {tuple(local_part(weight).shape) for weight in session.model.model.parameters() if weight.ndim == 3}

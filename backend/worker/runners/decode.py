@@ -3,8 +3,7 @@
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
@@ -150,11 +149,10 @@ class Decoding:
         stop, prompt_tokens = self._session.cancelled.is_set, task.prompt.tokens
         return kind(cache, self._sliding, task.job.batch_size, sampler, stop, prompt_tokens)
 
-    @contextmanager
-    def around(self, task: Task, meter: Meter) -> Iterator[None]:
+    def around(self, task: Task, meter: Meter) -> PassCounter:
         self.loop.own_steps = 0  # those of the warm-up prove nothing about the run
-        with PassCounter(self._model.model, task.job.plan.generate, task.prompt.ids) as self._passes:
-            yield
+        self._passes = PassCounter(self._model.model, task.job.plan.generate, task.prompt.ids)
+        return self._passes
 
     def generate(self, run: Measured) -> None:
         self._texts = self.loop.generate(run.task, run.cache, run.meter)
@@ -215,7 +213,7 @@ def _up_to_eos(ids: list[int], eos: Collection[int]) -> list[int]:
 
 
 class Unmeasured(StoppingCriteria):  # type: ignore[misc]
-    """Lets a generation of either loop be ended early; measures nothing. passes: how many the model made so far."""
+    """Lets a generation of either loop be ended early; measures nothing. `passes`: those of the model so far."""
 
     def __init__(self, stop: Callable[[], bool], ids: torch.Tensor) -> None:
         self._stop = stop
@@ -230,30 +228,26 @@ class Unmeasured(StoppingCriteria):  # type: ignore[misc]
         self.passes += 1
         return self._answers[int(self.stopping())]
 
+    # --- told by the custom loop: see `loop.TokenMeter` -------------------------------------------
+
     def event(self) -> None:
-        """From the custom loop, for each step; no time is taken."""
         mark_step()
 
     def tell(self, event: Any, ids: list[int]) -> None:
-        """From the custom loop, for each token."""
         self.passes += 1
 
     def stopping(self) -> bool:
-        """Whether to end with the token that came last."""
         return bool(self._stop())
 
 
 # --- warm-up --------------------------------------------------------------------------------------
 
-# What the shapes of a run need is loaded, chosen, compiled and allocated before it is measured. At least three prompts
-# and three decode steps, because the first ones load kernels, choose among them, compile and fill allocators. Where the
-# run will pass a sliding window, some of these steps are past it: a full window needs other kernels, other masks and
-# one more graph. A prompt almost as long as the window gets there; that costs less than the run itself, which has to
-# get as far.
+# At least three prompts and three decode steps: the first ones load kernels, choose among them, compile and fill
+# allocators. Where the run will pass a sliding window, some of these steps are past it, after a prompt almost as long:
+# a full window needs other kernels, other masks and one more graph.
 
 CHEAP_S = 1.0
-"""The prompt is prefilled three times only if the first time took less than this. A longer one runs each kernel
-thousands of times anyway, and somebody would wait for it."""
+"""The prompt is prefilled three times only if the first time took less than this."""
 
 
 def past_window(prompt: Prompt, window: int, length: int, cache: CacheKind) -> Prompt | None:
@@ -267,10 +261,7 @@ def past_window(prompt: Prompt, window: int, length: int, cache: CacheKind) -> P
 
 
 class WarmUp:
-    """The warm-up of one run.
-
-    generate  generates that many tokens after a prompt
-    """
+    """The warm-up of one run. `generate` makes that many tokens after a prompt."""
 
     def __init__(
         self, generate: Callable[[Prompt, int], Any], prompt: Prompt, past: Prompt | None, window: int, length: int

@@ -48,19 +48,6 @@ class Session:
         self.warm: dict[Hashable, WarmUp] = {}
 
 
-class TokenListener(Protocol):
-    """Takes the tokens of a text as they come, which nobody measures.
-
-    likely      how many of the likeliest tokens it wants of each
-    processor   what has to see the scores of `generate` for that
-    likeliest   set by the custom loop: ids and log-probabilities of those of a token, by its number
-    """
-
-    likely: int
-    processor: Any
-    likeliest: Any
-
-
 @dataclass(frozen=True, slots=True)
 class Task:
     """One Generate command, as its generation carries it out.
@@ -71,7 +58,7 @@ class Task:
     most      of many requests: the longest prompt, the most new tokens, places of a cache for both
     window    when a sliding window fills up during the run
     scores    of a text that is given to the model, to be taken; None where the model chooses
-    listener  takes the tokens as they come, in place of a meter
+    listener  takes the tokens as they come, in place of a meter: a `texts._Listener`
     """
 
     job: Generate
@@ -81,7 +68,7 @@ class Task:
     most: tuple[int, int, int] | None = None
     window: Window | None = None
     scores: Scores | None = None
-    listener: TokenListener | None = None
+    listener: Any = None
 
 
 @dataclass(slots=True)

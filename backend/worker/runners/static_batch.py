@@ -2,8 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -52,15 +51,10 @@ class StaticBatches(Batches):
         device = self._session.model.model.device
         return Prompt(ids.to(device), mask.to(device))
 
-    @contextmanager
-    def around(self, task: Task, meter: StepLog) -> Iterator[None]:
+    def around(self, task: Task, meter: StepLog) -> Any:
         self._loop.own_steps = 0  # those of the warm-up prove nothing about the run
         self._batches, self._received = 0, _Received(task.job.plan.generate.shapes)
-        hook = self._session.model.model.register_forward_pre_hook(self._received.note, with_kwargs=True)
-        try:
-            yield
-        finally:
-            hook.remove()
+        return self._session.model.model.register_forward_pre_hook(self._received.note, with_kwargs=True)
 
     def generate(self, run: Measured) -> None:
         job, log, waiting = run.task.job, run.meter, list(self._requests)
@@ -202,17 +196,14 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
     # --- as the custom decode loop tells it: see `loop.TokenMeter` ------------------------------------
 
     def event(self) -> Any:
-        """Now, on the device's clock: a step was launched."""
         self._log.ahead += 1
         return self._clock.now()
 
     def tell(self, event: Any, ids: list[int]) -> None:
-        """These tokens, one a row, existed at `event`."""
         self._log.ahead -= 1
         self._note(ids, self._origin_s + self._clock.between(self._origin, event))
 
     def stopping(self) -> bool:
-        """Whether to stop after the step told last."""
         return bool(self._stop()) or all(left <= 0 for left in self._tokens_left)
 
     def _note(self, made: list[int], now_s: float) -> None:

@@ -81,7 +81,12 @@ def stream(course: Course, text: Text, likely: int) -> None:
 
 
 class _Listener(Unmeasured):
-    """A `generation.TokenListener` that hands on the tokens of one generation, of either loop."""
+    """Hands on the tokens of one generation, of either loop.
+
+    likely     how many of the likeliest tokens are wanted of each
+    processor  what has to see the scores of `generate` for that
+    likeliest  set by the custom loop: `DecodeLoop.likeliest`
+    """
 
     likeliest: Any = None
 

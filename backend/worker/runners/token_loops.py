@@ -27,9 +27,8 @@ from tokendyno.backend.worker.runners.generation import Session, Task
 
 
 class Caches:
-    """Caches of one model. A static one on the device is kept between runs of the same shape: compiled and captured
-    graphs hold the addresses of its tensors. `fixed`: builds it from config, length and whether it is in 8 bits,
-    instead of what the plan's kind says.
+    """Caches of one model. A static one is kept between runs of the same shape: compiled and captured graphs hold the
+    addresses of its tensors. `fixed` builds it from config, length and whether it is in 8 bits; None: as the plan says.
     """
 
     def __init__(self, config: Any, fixed: Callable[[Any, int, bool], Any] | None = None) -> None:
@@ -89,7 +88,7 @@ def cached_tokens(cache: Any) -> int:
 class GenerateCall:
     """Chooses tokens one after the other: here by one call of `generate` for all of them.
 
-    build_cache  makes its static cache of config, length and whether it is in 8 bits; None: as the plan's kind says
+    build_cache  `Caches.fixed`
     keeps_step   it keeps one step, compiled or captured for a shape and a way of sampling
     own_steps    that were made by such a step
     """
@@ -131,7 +130,6 @@ class GenerateCall:
             sampling = {"do_sample": True, "temperature": job.temperature, "top_k": job.top_k, "top_p": job.top_p}
         return GenerationConfig(
             max_new_tokens=job.max_new_tokens,
-            min_new_tokens=None,
             eos_token_id=None if job.ignore_eos else (self._model.eos or None),
             pad_token_id=self._model.pad,
             disable_compile=compiled is None,
