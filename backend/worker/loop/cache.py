@@ -1,13 +1,11 @@
 """A static KV cache whose decode step is the same for every token: no branch, no shape and no address changes.
 
-transformers' static sliding-window layer asks the host whether the window is full, and once it is, rolls every key and
-value by one each step. A captured graph can do neither. Here the window is a ring buffer: a new token overwrites the
-token that just left the window, and a mask on the device says which slots are filled. Attention does not depend on
-the order of the keys.
+transformers' static sliding-window layer asks the host whether the window is full, and then rolls every key and value
+by one each step, which no captured graph can do. Here the window is a ring buffer: a new token overwrites the one that
+just left the window, and a mask on the device says which slots are filled.
 
-In 8 bits, keys and values are float8_e4m3fn with a scale for each token and head, so that the largest number of a head
-becomes the largest of the format. An attention kernel may read them as they lie; the model's own attention gets the
-keys and values of one layer at a time in full precision.
+In 8 bits, keys and values are float8_e4m3fn with a scale for each token and head. An attention kernel may read them as
+they lie; the model's own attention gets those of one layer at a time in full precision.
 """
 
 from collections.abc import Iterator

@@ -65,8 +65,7 @@ class CapturedPasses:
         return result[0]
 
     def _captured(self, inputs: dict[str, Any]) -> tuple[dict[str, Any], Callable[[], None], list[Any]]:
-        """Inputs of such shapes that never move, the replay of a graph that reads them, and its result, alone in a
-        list."""
+        """Inputs of such shapes that never move, the replay of a graph that reads them, and a list of its result."""
         if self._pool is None:
             self._pool = torch.cuda.graph_pool_handle()
         own_inputs = {name: tensor.clone() for name, tensor in inputs.items()}
@@ -94,9 +93,8 @@ class HostCopy:
             self._host_ids = torch.empty(device_ids.shape, dtype=device_ids.dtype, pin_memory=True)
             self._copied: list[Any] = []
 
-    def send(self, row: int, after: Any = None) -> None:
-        """Copy a row whose computation is already in the stream. `after`: a CUDA event recorded behind it, if there is
-        one, which saves recording another."""
+    def send(self, row: int, after: Any) -> None:
+        """Copy a row that is already in the stream. `after`: a CUDA event behind it, if there is one."""
         if self._side is None:
             return
         if isinstance(after, torch.cuda.Event):

@@ -11,9 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.profiler import record_function
-from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 
-from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations.axes.loop import STEP_NAME, slot_masks
 from tokendyno.backend.worker.loop.cache import StaticSlotCache, fixed_zeros
 from tokendyno.backend.worker.loop.cuda_graph import CapturedPasses, without_idle_mask
@@ -52,7 +50,8 @@ class Step:
     ) -> None:
         self._model, self.cache, self._sampling, self.pad = model, cache, sampling, pad
         self._config = model.config.get_text_config(decoder=True)
-        cache.additive = model.dtype if _additive_mask(self._config) else None
+        # of the kinds of attention that take a mask over slots, eager alone adds it to its scores
+        cache.additive = model.dtype if self._config._attn_implementation == "eager" else None
         self._end, self._chunk = getattr(model, STEP_END, None) or StepEnd(), chunk
         device = model.device
         self.token, self.positions = fixed_zeros(device, batch_size, 1), fixed_zeros(device, batch_size, 1)
@@ -233,18 +232,3 @@ class Likely:
         best = nats.topk(self.most)
         self.ids.index_copy_(0, step, best.indices)
         self.nats.index_copy_(0, step, torch.cat([nats.gather(1, chosen[:, None]), best.values], 1))
-
-
-def _additive_mask(config: Any) -> bool:
-    """Whether this attention adds a mask to its scores (eager) or takes a boolean one (sdpa), by its mask function."""
-    name = config._attn_implementation
-    make = ALL_MASK_ATTENTION_FUNCTIONS._global_mapping.get(name)
-    mask = None
-    if make is not None and "flex" not in name:
-        mask = make(batch_size=1, q_length=1, kv_length=2, q_offset=1, dtype=torch.float32, allow_is_causal_skip=False)
-    if mask is None:
-        raise InputError(
-            f"The custom decode loop needs an attention that takes a 4D mask, and {name} does not. Use attention=sdpa "
-            "or attention=eager."
-        )
-    return bool(mask.dtype != torch.bool)

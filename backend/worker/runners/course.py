@@ -92,8 +92,8 @@ class Course:
         self.session.channel.send(Probed(len(token_ids), likeliest, texts, best.values.tolist()))
 
     def score(self, job: Score) -> None:
-        """Send `Scored`: everything is as in a run, but for the choice of the next token. InputError where this model
-        predicts no text, or the text is too short."""
+        """Send `Scored`: everything is as in a run, but for the choice of the next token. InputError where the text is
+        too short."""
         session, decoding = self.session, self._decoding
         task, expected = decoding.given_text(job, token_ids(session.model.tokenizer, job.text))
         session.compiling.begin(job.plan, 1, task.length or task.prompt.tokens)
@@ -111,8 +111,7 @@ class Course:
 
     @property
     def _decoding(self) -> Decoding:
-        if not isinstance(self.generation, Decoding):
-            raise InputError("This model generates no tokens, so it predicts no text. Choose a decoder.")
+        assert isinstance(self.generation, Decoding)  # what generates no tokens is refused before it is loaded
         return self.generation
 
     # --- warm up ----------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import make_config
 from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import counts_of
-from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import detect
 from tokendyno.backend.messages import Finished, Generate, Tokens
 from tokendyno.backend.models import resolve
@@ -158,12 +157,6 @@ def test_a_growing_cache_cannot_take_the_place_of_the_static_one() -> None:
 
     with pytest.raises(AttributeError):
         own(tiny("llama"), prompt(5), 2, cache=DynamicCache())
-
-
-@pytest.mark.parametrize("attention", ["flex_attention"])
-def test_attention_without_a_4d_mask_is_refused_by_the_worker_as_well(attention: str) -> None:
-    with pytest.raises(InputError, match="4D mask"):
-        own(tiny("llama", attention), prompt(5), 2)
 
 
 @pytest.mark.parametrize(
