@@ -1,8 +1,7 @@
 """The processes that run one model together, as each of them sees the others.
 
-All ranks carry out the same commands. Whatever decides how many steps they take must be decided by one of them, or a
-rank waits for ever in a collective that the others never enter: `agree` is for that. A process alone is a group of one,
-where all of this is free.
+All ranks carry out the same commands. How many steps they take must be decided by one of them (`agree`), or a rank
+waits for ever in a collective that the others never enter. A process alone is a group of one.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,9 @@
 """How a worker's process is set up: tied to its parent, with a settled heap, and without imports that it never needs.
 
 No worker process outlives its parent, and none of its children outlives the worker. The parent's death is noticed by
-the kernel's parent-death signal, and by the end of the command pipe, which a worker reads and its guard watches: the
-guard works while native code holds the worker's GIL, and for a worker that was forked by another process than the one
-that it works for. The signal is tied to the thread that started this process, so the engine starts workers from a
-thread that lives as long as it does.
+the kernel's parent-death signal, which is tied to the thread that started this process, and by the end of the command
+pipe, which a worker reads and its guard watches: the guard works while native code holds the worker's GIL, and for a
+worker that was forked by another process than the one that it works for.
 """
 
 import contextlib
@@ -80,9 +79,8 @@ HEADER_BYTES = 8 << 10
 
 
 def settle_heap() -> None:
-    """Have glibc keep freed blocks of up to 32 MiB for reuse from now on, as after the first such block that a program
-    frees. Until then the keys and values of a growing cache are new memory at each step: 27,000 page faults a second,
-    which a second run in the same process does not have (lab/measurements.md).
+    """Have glibc keep freed blocks of up to 32 MiB for reuse, as after the first such block that a program frees. Until
+    then the keys and values of a growing cache are new memory at each step, of a first run alone (lab/measurements.md).
     """
     if sys.platform != "linux":
         return
@@ -95,9 +93,8 @@ def settle_heap() -> None:
 # --- imports -------------------------------------------------------------------------------------
 
 # transformers imports hqq (for one kind of KV cache), torchao (to save one kind of weights) and scipy (for losses)
-# wherever they are installed; hqq imports the whole compiler. With the first two a worker held 390 MiB after its
-# imports, which took 5.1 s of CPU time; without, 342 MiB and 3.9 s (median of three on two cores, torch 2.13,
-# transformers 5.22).
+# wherever they are installed. Without the first two a worker's imports take 3.9 s of CPU time instead of 5.1, and 342
+# MiB instead of 390 (two cores, torch 2.13, transformers 5.22).
 
 _LAZY = (  # distribution, the transformers module that imports a name from it, that name, and where it is defined
     ("hqq", "transformers.cache_utils", "HQQQuantizer", "hqq.core.quantize", "Quantizer"),
@@ -118,10 +115,9 @@ NEVER = 1_000_000
 
 @contextlib.contextmanager
 def frozen_imports() -> Iterator[None]:
-    """Context in which modules are imported that stay as long as the process; later collections leave them out, each of
-    which would take 0.2 s. What is young is collected along the way: its holes would lie between what stays, and a
-    token take 2.6% longer. What is old is not: that takes 0.5 of the 4 s of a worker's imports (lab/measurements.md).
-    """
+    """Context in which modules are imported that stay as long as the process; later collections leave them out, which
+    saves 0.2 s each. What is young is collected along the way: its holes would lie between what stays, and a token take
+    2.6% longer. What is old is not, which saves 0.5 s (lab/measurements.md)."""
     young, middle, old = gc.get_threshold()
     gc.set_threshold(young, middle, NEVER)
     try:

@@ -172,15 +172,11 @@ def padding_counts(prompt: Prompt, positions: int) -> counts.Prompt:
     return counts.Prompt(positions=positions, padding=positions - int((prompt.mask[0] != 0).sum()))
 
 
-# --- chats ----------------------------------------------------------------------------------------
-
-# The model's chat template renders them. Templates are untrusted programs, so they run under a time limit.
-
+# --- chats: rendered by the model's template, an untrusted program ---------------------------------
 
 RENDER_LIMIT_S = 10.0
-"""Templates render in milliseconds. jinja's sandbox protects the machine but does not stop loops: nested ones ran for
-over 25 s. Calls of native code cannot be interrupted: a while later the engine ends the worker, if it is a process
-(`TEXT_LIMIT_S`)."""
+"""Templates render in milliseconds. jinja's sandbox protects the machine but does not stop loops. Calls of native code
+cannot be interrupted: a while later the engine ends the worker, if it is a process (`TEXT_LIMIT_S`)."""
 
 MAX_ADDED = 1 << 20  # characters: the longest templates, with tools and dates, add a few thousand
 

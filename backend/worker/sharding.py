@@ -1,13 +1,10 @@
 """Splits a model without memory as a run would: `python -m tokendyno.backend.worker.sharding` reads a `ShardRequest` as
-JSON from standard input and writes `ShardRow`s to standard output.
-
-Torch's fake process group has one rank, the first, and answers for the others; no memory is allocated.
-"""
+JSON from standard input and writes `ShardRow`s to standard output. torch's fake process group has one rank, the first,
+and answers for the others."""
 
 import os
 import re
 import sys
-from typing import Any
 
 import msgspec
 
@@ -18,6 +15,9 @@ _EXPERTS = re.compile(r"\bexperts\b")
 
 def rows(request: ShardRequest) -> list[ShardRow]:
     """The parameters of the first rank, those that differ only in the number of their layer together."""
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.testing._internal.distributed.fake_pg import FakeStore
     from transformers.distributed.tensor_parallel import apply_tensor_parallelism, resolve_parallel_plans
 
     from tokendyno.backend.worker.load.parallel import distributed_config
@@ -30,7 +30,8 @@ def rows(request: ShardRequest) -> list[ShardRow]:
     plans = [plan for plan in resolve_parallel_plans(split, config) if plan]
     if not plans:
         raise ValueError(f"it has no parallel plan for {split.config.model_type}.")
-    mesh = _mesh(request.tensor)
+    dist.init_process_group("fake", rank=0, world_size=request.tensor, store=FakeStore())
+    mesh = init_device_mesh("cpu", (request.tensor,), mesh_dim_names=("tp",))
     for plan in plans:
         apply_tensor_parallelism(split, mesh, plan)
     split.tie_weights()
@@ -44,16 +45,6 @@ def rows(request: ShardRequest) -> list[ShardRow]:
     return [
         ShardRow(name, len(sizes), how, shape, part, sum(sizes)) for (name, how, shape, part), sizes in groups.items()
     ]
-
-
-def _mesh(ranks: int) -> Any:
-    """So many ranks, of which this process is the first and the others do not exist."""
-    import torch.distributed as dist
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.testing._internal.distributed.fake_pg import FakeStore
-
-    dist.init_process_group("fake", rank=0, world_size=ranks, store=FakeStore())
-    return init_device_mesh("cpu", (ranks,), mesh_dim_names=("tp",))
 
 
 def _how(name: str, part: tuple[int, ...], whole: tuple[int, ...]) -> str:

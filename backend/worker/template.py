@@ -1,8 +1,7 @@
 """A process that has done a worker's imports, and forks workers: `python -m tokendyno.backend.worker.template FD`.
 
-A worker's imports take seconds, and are the same for every worker. They are done here once; a fork has them after some
-milliseconds. Nothing of a run may be in what is forked: this process has a single thread, loads no model and never
-touches a GPU's driver, which no forked process could use
+A worker's imports take seconds; a fork has them after some milliseconds. Nothing of a run may be in what is forked:
+this process has a single thread, loads no model and never touches a GPU's driver, which no forked process could use
 (https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cuda-in-multiprocessing).
 
 FD is its end of a socket to the program that asks for workers; messages are JSON:

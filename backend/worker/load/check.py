@@ -1,7 +1,7 @@
 """Errors that a model's files cause: the part that cannot be read or used is named, and no choice of the arm is blamed.
 
-The engine is told which part of the model is being read, or used on a text: it ends a worker that takes too long over a
-text, and names the part if the worker dies. Native code cannot be interrupted in any other way.
+The engine is told which part is being read, or used on a text: it ends a worker that takes too long over a text (native
+code cannot be interrupted in any other way), and names the part if the worker dies.
 """
 
 import contextlib

@@ -1,5 +1,4 @@
-"""How weights reach the device: by a device map or through host memory, with or without the allocator's warm-up. Each
-stage is measured."""
+"""How weights reach the device, each stage of it measured."""
 
 import contextlib
 import os
@@ -52,8 +51,7 @@ _expandable = False
 
 
 def make_context(plan: LoadPlan, observed: Observed) -> None:
-    """Choose the allocator's segments, and create the CUDA context before anything is loaded, so that its seconds are a
-    stage of their own."""
+    """Choose the allocator's segments, and create the CUDA context as a stage of its own, before anything is loaded."""
     global _expandable
     if plan.device != "cpu":
         if _expandable != (expandable := plan.allocator == "expandable"):
@@ -65,8 +63,7 @@ def make_context(plan: LoadPlan, observed: Observed) -> None:
 
 
 def allocator_settings(expandable: bool) -> str:
-    """What torch's allocator is set to: the settings of the environment with these segments, for it forgets all that
-    the call leaves out."""
+    """What torch's allocator is set to: all settings of the environment, as it forgets what a call leaves out."""
     chosen = os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
     others = [one for one in re.split(r",(?![^\[]*\])", chosen) if one and "expandable_segments" not in one]
     return ",".join([*others, f"expandable_segments:{expandable}"])

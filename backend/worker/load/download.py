@@ -16,8 +16,7 @@ from tokendyno.backend.models.files.hub import WANTED, HubUnreachable, explained
 from tokendyno.backend.worker.channel import Channel, Steps, repeating
 
 _PIECE_BYTES = 1 << 17
-"""The Hub client reports progress after so many bytes. Its default of 10 MB takes half a minute on a slow line, and
-with 1 MiB a rate of 300 kB/s jumped between one and two pieces in the last five seconds."""
+"""The Hub client reports progress after so many bytes; its default of 10 MB takes half a minute on a slow line."""
 
 
 class DownloadFailed(Exception):
@@ -72,8 +71,7 @@ def _missing_bytes(repo: str, filters: dict[str, Any]) -> int | None:
 
 
 class _Silent(tqdm):  # type: ignore[misc]
-    """A progress bar that draws nothing. `written`: it counts bytes on disk, not those on the wire, which may be
-    fewer."""
+    """A progress bar that draws nothing. `written`: it counts bytes on disk, not those on the wire."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.written = kwargs.get("unit") == "B" and not str(kwargs.get("desc")).startswith("Downloading")

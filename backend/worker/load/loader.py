@@ -47,9 +47,8 @@ _THREADS = torch.get_num_threads()
 
 
 def choose_threads(weight_bytes: int) -> str:
-    """Set torch's CPU threads; returns a remark, "" where torch's own count stays. The operators of a tiny model finish
-    before a second thread wakes up: a token of 10 MB took 15.5 ms with two, and 6 ms with one (lab/measurements.md).
-    """
+    """Set torch's CPU threads; returns a remark, "" where torch's own count stays. A tiny model's operators finish
+    before a second thread wakes up: a token of 10 MB took 15.5 ms with two, 6 ms with one (lab/measurements.md)."""
     single = weight_bytes < ONE_THREAD_BELOW_BYTES and _THREADS > 1 and not os.environ.get("OMP_NUM_THREADS")
     torch.set_num_threads(1 if single else _THREADS)
     return f"1 CPU thread: a model of {weight_bytes:,} bytes is too small to gain from more" if single else ""
@@ -212,9 +211,7 @@ def _gguf_read_once() -> Iterator[None]:
         yield
 
 
-# --- the page cache ------------------------------------------------------------------------------
-
-# Files in the system's page cache are read at the speed of memory, others at that of the disk.
+# --- the page cache: files in it are read at the speed of memory, others at that of the disk ----
 
 
 def cached_share(files: Iterable[Path]) -> float | None:
@@ -306,18 +303,16 @@ def load_progress(plan: LoadPlan, steps: Steps, expected_bytes: int, observed: O
     it grows, and records the peaks of host and device memory in `observed`."""
     cuda, devices = plan.device == "cuda", cuda_devices(plan)
     peaks, host_bytes = observed.peak_bytes, MemoryMeter("cpu").read
-    last, due_s = 0.0, _REPORT_S
+    last = 0.0
 
     def arrived_bytes() -> int:
         return sum(int(torch.cuda.memory_allocated(index)) for index in devices) if cuda else host_bytes()
 
     def sample() -> None:
-        nonlocal last, due_s
         peaks["host"] = max(peaks["host"], host_bytes())
-        due_s -= HOST_SAMPLE_S
-        if due_s > 0:
-            return
-        due_s = _REPORT_S
+
+    def report() -> None:
+        nonlocal last
         loaded_bytes = max(0, arrived_bytes() - base_bytes)
         fraction = min(0.99, loaded_bytes / expected_bytes) if expected_bytes else None
         if (fraction or loaded_bytes) > last:
@@ -328,9 +323,9 @@ def load_progress(plan: LoadPlan, steps: Steps, expected_bytes: int, observed: O
         torch.cuda.reset_peak_memory_stats(index)
     base_bytes, peaks["host"] = arrived_bytes(), host_bytes()
     try:
-        with repeating(sample, HOST_SAMPLE_S, "load-progress"):
+        with repeating(sample, HOST_SAMPLE_S, "load-memory"), repeating(report, _REPORT_S, "load-progress"):
             yield
     finally:
-        peaks["host"] = max(peaks["host"], host_bytes())
+        sample()
         if cuda:
             peaks["device"] = sum(int(torch.cuda.max_memory_reserved(index)) for index in devices)

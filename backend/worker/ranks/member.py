@@ -73,8 +73,7 @@ class Member(Group):
             file.write_text(failed.error, encoding="utf-8")
         if self.rank:
             self._store.set(f"alone/{self.rank}", failed.error)
-        all_failed = self._wait([f"failed/{number}/{rank}" for rank in range(self.size)], self._settle_s)
-        if all_failed:
+        if self._wait([f"failed/{number}/{rank}" for rank in range(self.size)], self._settle_s):
             self._store.delete_key(f"alone/{self.rank}")
             if file is not None:
                 file.unlink(missing_ok=True)
@@ -140,9 +139,6 @@ def connect() -> dist.Store:
 
 # --- answers -------------------------------------------------------------------------------------
 
-# Answers that rank 0 gives and the other ranks of its machine wait for, in a file that all of them have mapped. One
-# costs rank 0 a write to memory and the others a read, so that it can be asked for at every token.
-
 PLACES = 1024
 """Answers that rank 0 may be ahead of the slowest rank. Collectives hold it back long before that."""
 
@@ -154,7 +150,8 @@ def create_answers(path: Path) -> None:
 
 
 class Answers:
-    """One rank's view of the file. Question n has place n % PLACES; its word is 2 n + answer, written at once."""
+    """One rank's view of a file that all ranks of a machine have mapped: memory is fast enough to ask at every token.
+    Question n has place n % PLACES; its word is 2 n + answer, written at once."""
 
     def __init__(self, path: Path, rank: int) -> None:
         with path.open("r+b") as file:
@@ -199,9 +196,7 @@ class AgreedCancel(threading.Event):
         return self._group.agree(self._own.is_set())
 
 
-# --- beats ---------------------------------------------------------------------------------------
-
-# Whether ranks on other machines are still there: each beats in the launcher's store, and rank 0 counts.
+# --- beats in the launcher's store: whether ranks on other machines are still there ---------------
 
 BEAT_S = 1.0
 SILENCE_S = 10.0
@@ -228,9 +223,7 @@ def watch_beats(rank: int, size: int, per_machine: int, leave: Callable[[str], N
         time.sleep(BEAT_S)
 
 
-# --- meeting -------------------------------------------------------------------------------------
-
-# How the ranks of a group come together: gloo between processes on CPUs, NCCL between GPUs.
+# --- meeting: gloo between processes on CPUs, NCCL between GPUs ------------------------------------
 
 COME_WAIT_S = 75.0
 """How long ranks wait for each other, imports included: less than the engine waits for a worker to start."""
@@ -276,10 +269,8 @@ def unfit(first: Hello, other: Hello) -> str:
 def absent(missing: Sequence[int], hosts: int, size: int) -> str:
     """The sentence about ranks that were started and have not come."""
     ranks = f"Rank{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
-    place = "here"
-    if hosts > 1:
-        place = where(missing, size // hosts)
-        ranks = f"{ranks} {place}"
+    place = where(missing, size // hosts) if hosts > 1 else "here"
+    ranks = f"{ranks} {place}" if hosts > 1 else ranks
     return (
         f"{ranks} did not come within {COME_WAIT_S:g} s, though started. Close what else keeps the processors or the "
         f"GPUs busy {place}, and run again, or take fewer ranks."

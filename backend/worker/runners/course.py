@@ -157,7 +157,7 @@ class Course:
         if self._residue.level_first and self._residue.clean_bytes is None:
             cache = self.generation.cache(task)
             self.generation.meter(task, cache, Sampler(self._memory))  # what the clock of every run takes is no residue
-            self._residue.note_clean(cache)
+            self._residue.clean_bytes = self._memory.settled() - self._residue.cache_bytes(cache)
 
     def _refuse_noise(self) -> None:
         """NotFinite if steps so far chose from NaN or infinity, unless somebody has stopped them anyway."""
@@ -280,10 +280,6 @@ class ResidueMeter:
         self._memory = memory
         self.own_process = self.level_first = own_process
         self.clean_bytes: int | None = None  # bytes before the first measured run, without caches
-
-    def note_clean(self, cache: Any) -> None:
-        """The process has run nothing yet, or what it ran was given back; it holds that empty cache."""
-        self.clean_bytes = self._memory.settled() - self.cache_bytes(cache)
 
     def settled(self) -> int | None:
         """Bytes of the process now; None where nobody can tell what a run left."""
