@@ -79,9 +79,8 @@ HEADER_BYTES = 8 << 10
 
 
 def settle_heap() -> None:
-    """Have glibc keep freed blocks of up to 32 MiB for reuse, as after the first such block that a program frees. Until
-    then the keys and values of a growing cache are new memory at each step, of a first run alone (lab/measurements.md).
-    """
+    """Have glibc keep freed blocks of up to 32 MiB for reuse, as after the first such block that a program frees: else
+    the keys and values of a first run's growing cache are new memory at each step (lab/measurements.md)."""
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
-from torch.fx.experimental import _config as symbolic_shapes
 
 from tokendyno.backend import counts
 from tokendyno.backend.arms.reasoning import reasoning_keywords, refused
@@ -160,13 +159,6 @@ def pad(
     return Prompt(ids, mask, [*prompt.notes, note])
 
 
-def symbolic_sizes(shapes: ShapesKind) -> Any:
-    """Context of anything that may compile: with `dynamic`, equal sizes stay two symbols."""
-    if shapes == "dynamic":
-        return symbolic_shapes.patch(use_duck_shape=False)
-    return contextlib.nullcontext()
-
-
 def padding_counts(prompt: Prompt, positions: int) -> counts.Prompt:
     """How many of a row's positions are padding. `positions`: what the model has seen, by cache or output."""
     return counts.Prompt(positions=positions, padding=positions - int((prompt.mask[0] != 0).sum()))
@@ -232,13 +224,13 @@ def _conversation(tokenizer: Any, turns: list[tuple[str, str]], reasoning: dict[
     """The messages in the form that the template takes: texts, else lists of parts as for models with images
     (huggingface.co/docs/transformers/chat_templating_multimodal). Rendering `PROBES` tells which. InputError where it
     takes neither. `turns`: (role, words) of each message."""
-    refusal: InputError | None = None
+    refusals: list[InputError] = []
     for parts in ((), ("system", "user"), ("user",))[: 1 + len(turns)]:
         probes = [_message(role, PROBES[role], role in parts) for role, _ in turns]
         try:
             rendered = _rendered(tokenizer, probes, reasoning)
         except NotRendered as error:
-            refusal = refusal or error
+            refusals.append(error)
             continue
         lost = [role for role, _ in turns if PROBES[role] not in rendered]
         lists = [probe["content"] for probe in probes if isinstance(probe["content"], list)]
@@ -249,15 +241,14 @@ def _conversation(tokenizer: Any, turns: list[tuple[str, str]], reasoning: dict[
         if lost == ["system"]:
             missing, advice = "system message", "Put it at the beginning of the prompt"
         sentence = f"The model's {template_of(tokenizer)} leaves out the {missing}, or words of it. {advice}."
-        refusal = refusal or InputError(sentence)
-    assert refusal is not None
-    if len(turns) > 1 and isinstance(refusal, NotRendered):
+        refusals.append(InputError(sentence))
+    if len(turns) > 1 and isinstance(refusals[0], NotRendered):
         _conversation(tokenizer, turns[1:], reasoning)  # InputError where the system message is not what it refuses
         raise InputError(
-            f"The model's {template_of(tokenizer)} takes no system message ({refusal.__cause__}). Leave it empty, or "
-            "put it at the beginning of the prompt."
-        ) from refusal
-    raise refusal
+            f"The model's {template_of(tokenizer)} takes no system message ({refusals[0].__cause__}). Leave it empty, "
+            "or put it at the beginning of the prompt."
+        ) from refusals[0]
+    raise refusals[0]
 
 
 def _message(role: str, words: str, parts: bool) -> Message:

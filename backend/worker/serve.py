@@ -153,9 +153,8 @@ class Reports(logging.Handler):
     def listening(self) -> Iterator[None]:
         """Forget what was logged before, and listen: to the root, and to loggers that do not pass their records on."""
         self._texts.clear()
-        registered = list(logging.root.manager.loggerDict.values())  # other threads add to it
-        named = [logger for logger in registered if isinstance(logger, logging.Logger)]
-        loggers = [logging.root, *(logger for logger in named if not logger.propagate)]
+        named = list(logging.root.manager.loggerDict.values())  # other threads add to it
+        loggers = [logging.root, *(one for one in named if isinstance(one, logging.Logger) and not one.propagate)]
         for logger in loggers:
             logger.addHandler(self)
         try:

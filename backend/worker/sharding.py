@@ -10,8 +10,6 @@ import msgspec
 
 from tokendyno.backend.fit.sharding import ShardRequest, ShardRow
 
-_EXPERTS = re.compile(r"\bexperts\b")
-
 
 def rows(request: ShardRequest) -> list[ShardRow]:
     """The parameters of the first rank, those that differ only in the number of their layer together."""
@@ -53,10 +51,8 @@ def _how(name: str, part: tuple[int, ...], whole: tuple[int, ...]) -> str:
     if not smaller:
         return "replicated"
     (dim,) = smaller
-    if _EXPERTS.search(name) and len(whole) > 1 and dim == 0:
-        return "whole experts"
-    if _EXPERTS.search(name):
-        return "part of each expert"
+    if re.search(r"\bexperts\b", name):
+        return "whole experts" if len(whole) > 1 and dim == 0 else "part of each expert"
     if "embed" in name or name.startswith("lm_head"):
         return "part of the vocabulary"
     if len(whole) == 1:

@@ -109,8 +109,7 @@ class LoadedModel:
 
 
 def apply_patches(model: Any, plan: LoadPlan) -> None:
-    """Apply the plan's attention, experts and kernels. Raises InputError, and whatever transformers and `kernels` raise
-    for a choice that they refuse."""
+    """Apply the plan's attention, experts and kernels. Raises InputError, and what transformers and `kernels` raise."""
     if not plan.sinks:
         attention.drop_sinks(model)
     if plan.experts == TRITON:

@@ -110,8 +110,7 @@ class Step:
         return logits
 
     def make_prompts(self, compile_mode: str | None, captured: bool) -> None:
-        """From now on prompts have passes of their own. To be called once the cache has its memory, which must not come
-        from a graph's pool."""
+        """From now on prompts have passes of their own. The cache has its memory: it must not be of a graph's pool."""
         read: Callable[..., Any] = self._read
         if compile_mode is not None:
             read = torch.compile(read, mode=compile_mode, dynamic=False)
@@ -200,8 +199,7 @@ def scored_ids(model: Any) -> int:
 
 
 class Given:
-    """The tokens that the steps of a batch of one take instead of choosing, and the logits that they would have chosen
-    from. ids: (L,); logits: (L, V)."""
+    """Tokens that the steps of a batch of one take, ids (L,), and what they would have chosen from, logits (L, V)."""
 
     def __init__(self, length: int, vocabulary: int, dtype: Any, device: Any) -> None:
         self.ids = fixed_zeros(device, length)

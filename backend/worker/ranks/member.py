@@ -1,5 +1,4 @@
-"""A rank as a member of its group: answers through shared memory, or over several machines by broadcast; everything
-else through the launcher's store."""
+"""A rank as a member of its group: answers by shared memory, or broadcast; everything else by the launcher's store."""
 
 import datetime
 import mmap
@@ -27,8 +26,7 @@ CONNECT_WAIT_S = 60.0
 """How long a rank waits for the launcher's store."""
 
 SETTLE_WAIT_S = 1.2
-"""How long a rank that failed waits for the others to fail alike. A rank that dies is noticed within 0.1 s, and then
-the launcher ends the whole group."""
+"""How long a rank that failed waits for the others to fail alike. Of one that dies the launcher knows within 0.1 s."""
 
 FAR_SETTLE_WAIT_S = 15.0
 """The same over several machines, where a rank that died is missed after a while, and then named (`watch_beats`)."""
@@ -41,8 +39,7 @@ FOREVER = datetime.timedelta(days=365)
 
 
 class Member(Group):
-    """One of `size` ranks. `folder`: where the launcher made the answers, and reads why a rank failed alone; None for
-    ranks that a user's torchrun has started."""
+    """One of `size` ranks. `folder`: the launcher's, for answers and why a rank failed; None under users' torchrun."""
 
     def __init__(self, rank: int, size: int, folder: Path | None, share: Share) -> None:
         self.rank, self.size = rank, size
@@ -172,8 +169,7 @@ class Answers:
 
 
 class BroadcastAnswers:
-    """One rank's view: a byte for each question, through a gloo group of its own. Who waits raises where another rank
-    is gone."""
+    """One rank's view: a byte for each question, by a gloo group of its own. Who waits raises once a rank is gone."""
 
     def __init__(self) -> None:
         self._group = dist.new_group(backend="gloo")

@@ -30,9 +30,8 @@ MOST_IDLE_STEPS = 1_000
 
 
 class ContinuousBatches(Batches):
-    """A `Generation` that itself makes the calls of the manager's thread (`ContinuousBatchingManager.
-    _generation_loop_body`): errors have their cause, a cancel takes effect after the step, and nothing is read while
-    it changes."""
+    """A `Generation` that itself makes the calls of the manager's thread (its `_generation_loop_body`): errors have
+    their cause, a cancel takes effect after the step, and nothing is read while it changes."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)

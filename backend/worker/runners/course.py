@@ -92,8 +92,7 @@ class Course:
         self.session.channel.send(Probed(len(token_ids), likeliest, texts, best.values.tolist()))
 
     def score(self, job: Score) -> None:
-        """Send `Scored`: everything is as in a run, but for the choice of the next token. InputError where the text is
-        too short."""
+        """Send `Scored`: all is as in a run, but for the choice of tokens. InputError where the text is too short."""
         session, decoding = self.session, self._decoding
         task, expected = decoding.given_text(job, token_ids(session.model.tokenizer, job.text))
         session.compiling.begin(job.plan, 1, task.length or task.prompt.tokens)
@@ -322,8 +321,7 @@ class Proof(NamedTuple):
 
 
 def witness(session: Session, generation: Generation, run: Measured) -> Proof:
-    """What was in effect in a run, and in a few further steps in the same shapes, under a profiler. Adds what was
-    traced to the run's counts."""
+    """What was in effect in a run, and in a few more steps under a profiler. Adds to the run's counts."""
 
     def profiled() -> Trace:
         stacks = {tuple(local_part(weight).shape) for weight in session.model.model.parameters() if weight.ndim == 3}

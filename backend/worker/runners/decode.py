@@ -79,14 +79,14 @@ class Decoding:
         return self.task(job, prompt, max(length, score.places)), expected
 
     def task(self, job: Generate, prompt: Prompt, length: int) -> Task:
-        """A task of that prompt, for a cache of that length. A growing cache keeps one token less than a window's layer
-        attends to, a static one as many."""
+        """A task of that prompt, for a cache of that length."""
         plan, window = job.plan.generate, self._window_tokens
         past = past_window(prompt, window, length, plan.cache) is not None
         sampling = (job.temperature, job.top_k, job.top_p) if self.loop.keeps_step else None
         shape = plan, prompt.ids.shape, length if plan.cache.static else 0, past, sampling
         filled = None
         if window and plan.cache.windowed:
+            # a growing cache keeps one token less than a window's layer attends to
             filled = Window(prompt.tokens, window if plan.cache.static else window - 1)
         return Task(job, prompt, length, shape, window=filled)
 

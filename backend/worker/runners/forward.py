@@ -120,8 +120,7 @@ class ForwardPasses:
         return most
 
     def _call(self, plan: GeneratePlan) -> Callable[..., Any]:
-        """The model, or its compiled call, which the model keeps while its settings stay, as `generate` does it; or
-        replays of either."""
+        """The model, or its compiled call, which the model keeps while its settings stay; or replays of either."""
         config, model = compile_config(plan), self._model.model
         call: Callable[..., Any] = model if config is None else model.get_compiled_call(config)
         if self._model.plan.source.forward:

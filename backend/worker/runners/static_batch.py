@@ -139,9 +139,8 @@ class _Received:
 
 
 def real_tokens(received: dict[str, Any]) -> torch.Tensor | None:
-    """(B,) tokens of each row that are no padding, which is on the left, from the arguments of a prompt's pass; None if
-    they do not tell. `generate` hands a static cache masks of four dimensions, but positions count from the first
-    token in any case."""
+    """(B,) tokens of each row without the padding on its left, from the arguments of a prompt's pass; None if they do
+    not tell. With a static cache masks have four dimensions, but positions count from the first token in any case."""
     ids: torch.Tensor = received["input_ids"]
     mask, positions = received.get("attention_mask"), received.get("position_ids")
     if isinstance(mask, torch.Tensor) and mask.ndim == 2:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch._dynamo import config as dynamo
+from torch.fx.experimental import _config as symbolic_shapes
 from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
 from tokendyno.backend.errors import InputError
@@ -22,14 +23,12 @@ from tokendyno.backend.worker.loop.sampling import Sampling
 from tokendyno.backend.worker.measure.finite import BestOfEach, best_of_drafts, of_rows
 from tokendyno.backend.worker.measure.scores import GivenText
 from tokendyno.backend.worker.patch.quantized import saturate_fp8_cache, unpack_with_torch
-from tokendyno.backend.worker.prompt import symbolic_sizes
 from tokendyno.backend.worker.runners.generation import Session, Task
 
 
 class Caches:
-    """Caches of one model. A static one is kept between runs of the same shape: compiled and captured graphs hold the
-    addresses of its tensors. `fixed` builds it from config, length and whether it is in 8 bits; None: as the plan says.
-    """
+    """Caches of one model. A static one is kept between runs of a shape, as compiled and captured graphs hold its
+    addresses. `fixed` builds it from config, length and whether it is in 8 bits; None: as the plan says."""
 
     def __init__(self, config: Any, fixed: Callable[[Any, int, bool], Any] | None = None) -> None:
         self._config = config.get_text_config(decoder=True)
@@ -108,8 +107,10 @@ class GenerateCall:
         # transformers 5.22 raises it for good where a prompt is read in chunks (generation/utils.py, `_prefill`)
         kept = {"recompile_limit": dynamo.recompile_limit}
         limit = dynamo.patch(kept) if plan.prefill_chunk else contextlib.nullcontext()
+        # equal sizes stay two symbols
+        symbols = symbolic_shapes.patch(use_duck_shape=False) if plan.shapes == "dynamic" else contextlib.nullcontext()
         whole_model = self._session.compiling.whole_model(plan)
-        with torch.inference_mode(), symbolic_sizes(plan.shapes), whole_model, drafts, limit:
+        with torch.inference_mode(), symbols, whole_model, drafts, limit:
             if plan.compile_module and self._compiled_module is None:
                 self._compiled_module = torch.compile(self._model.model)
             module = self._compiled_module if plan.compile_module else self._model.model
