@@ -33,11 +33,6 @@ _OPERATIONS = {  # what quantizes or dequantizes one tensor while a checkpoint i
 }
 
 
-def quantizes(plan: LoadPlan) -> bool:
-    """Whether dense weights are quantized while they are loaded."""
-    return plan.quantization != "none" and not plan.quantization.startswith("mxfp4")
-
-
 def keywords(plan: LoadPlan, dtype: torch.dtype | None) -> dict[str, Any]:
     """Keywords of `from_pretrained`. `dtype`: that of the activations; None: float32."""
     kwargs: dict[str, Any] = {}

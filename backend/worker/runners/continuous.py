@@ -50,10 +50,8 @@ class ContinuousBatches(Batches):
     # --- unmeasured -------------------------------------------------------------------------------
 
     def warm_up(self, task: Task) -> WarmUp:
-        with self._session.channel.phasing("warmup") as steps:
-            done = self._serve_few(task, WARM_TOKENS)
-            steps.step(1.0)
-        return WarmUp(warmup_steps=done)
+        with self._session.channel.phasing("warmup"):
+            return WarmUp(warmup_steps=self._serve_few(task, WARM_TOKENS))
 
     def repeat(self, task: Task, steps: int) -> int:
         return self._serve_few(task, min(steps, task.job.max_new_tokens))
