@@ -61,7 +61,6 @@ def initialize(model: Any, device: str) -> Any:
     """
     model.to_empty(device=device)
     tensors = [t for t in (*model.parameters(), *model.buffers()) if t.is_floating_point() and t.numel()]
-    tensors = [] if device == "meta" else tensors
     with torch.no_grad():
         for tensor in tensors:
             tensor[(0,) * tensor.ndim] = torch.nan
@@ -110,9 +109,9 @@ def word_of(number: int) -> str:
 
 # --- as a checkpoint -----------------------------------------------------------------------------
 
-# Random weights as a checkpoint, so that transformers quantizes them while it loads them. Nothing is written to disk: a
-# tensor is generated, or handed over, when transformers reads it. The GPU generates the numbers and host memory keeps
-# them, as if they came from a file: dense tensors on the GPU would leave reserved memory between the quantized ones.
+# Random weights as a checkpoint, so that transformers quantizes them while it loads them. A tensor is generated, or
+# handed over, when transformers reads it. The GPU generates the numbers and host memory keeps them, as if they came
+# from a file: dense tensors on the GPU would leave reserved memory between the quantized ones.
 
 STAGING_BYTES = 64 << 20
 """Size of the pinned buffer through which tensors are copied to the host: faster than into freshly allocated pages."""

@@ -57,26 +57,22 @@ class Member(Group):
         keys = [f"exchange/{self._exchanges}/{rank}" for rank in range(self.size)]
         self._store.set(keys[self.rank], own or b" ")
         if not self._wait(keys, EXCHANGE_WAIT_S, lambda: self._failed_alone() != ""):
-            cause = self._failed_alone() or f"Not all ranks answered within {EXCHANGE_WAIT_S:g} s."
-            raise RuntimeError(cause)
+            raise RuntimeError(self._failed_alone() or f"Not all ranks answered within {EXCHANGE_WAIT_S:g} s.")
         return [self._store.get(key) for key in keys]
 
     def settle(self, failed: Failed) -> Failed:
         """Where all ranks fail alike the group goes on; else others wait for this rank, and the group is lost."""
         number, self._failures = self._failures, self._failures + 1
         self._store.set(f"failed/{number}/{self.rank}", failed.error)
-        file = self._folder / f"{FAILURE}{self.rank}" if self._folder is not None and self.rank else None
-        if file is not None:
-            file.write_text(failed.error, encoding="utf-8")
         if self.rank:
             self._store.set(f"alone/{self.rank}", failed.error)
         if self._wait([f"failed/{number}/{rank}" for rank in range(self.size)], self._settle_s):
             self._store.delete_key(f"alone/{self.rank}")
-            if file is not None:
-                file.unlink(missing_ok=True)
             return failed
         if self.rank:
-            os._exit(1)  # the launcher reads why
+            if self._folder is not None:  # the launcher reads why
+                (self._folder / f"{FAILURE}{self.rank}").write_text(failed.error, encoding="utf-8")
+            os._exit(1)
         return msgspec.structs.replace(failed, error=self._failed_alone() or failed.error, fatal=True)
 
     def pass_on(self, number: int, command: Command) -> None:
