@@ -8,15 +8,14 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import torch
 
-from tokendyno.backend.counts import Residue, StepTime, Traced, flat
+from tokendyno.backend.counts import Residue, Traced, flat
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.evidence import Finding
-from tokendyno.backend.messages import Finished, Generate, GraphCode, Probed, Proved, RankMemory, Score, Started
+from tokendyno.backend.messages import Finished, Generate, Probed, Proved, RankMemory, Score, Started
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.worker.channel import Channel, repeating
 from tokendyno.backend.worker.group import own_group
@@ -73,11 +72,11 @@ class Course:
         assert self._unproved is not None
         run, self._unproved = self._unproved, None
         before = self._residue.settled()
-        proof = witness(self.session, self.generation, run)
+        proved = witness(self.session, self.generation, run)
         self.session.graph_calls.rest()
         self.session.best.forget()
         self._residue.note_left(run, before)
-        self.session.channel.send(Proved(proof.findings, flat(run.counts), proof.step, proof.no_step, proof.code))
+        self.session.channel.send(msgspec.structs.replace(proved, extra=flat(run.counts)))
 
     def probe(self, token_ids: list[int]) -> None:
         """Send `Probed`: the two likeliest tokens after the prompt of the latest run and these tokens. All in one
@@ -229,7 +228,8 @@ class Course:
         run.counts.update(session.counts)
         run.counts.graphs = session.graph_calls.counts(outcome.steps)
         run.counts.update(outcome.counts)
-        proof = witness(session, self.generation, run) if proving else Proof()
+        not_proved = Proved([], {}, no_step="the run ended before it was traced")
+        proved = witness(session, self.generation, run) if proving else not_proved
         ranks = self._shares(run)
         session.best.forget()
         if job.keep and not (proving or cancelled):
@@ -246,13 +246,13 @@ class Course:
             peak_memory_bytes=run.sampler.peak,
             memory_label=self._memory.label,
             clock=run.meter.clock,
-            findings=proof.findings,
+            findings=proved.findings,
             extra=flat(run.counts),
             compiled=compiled,
             ranks=ranks,
-            step=proof.step,
-            no_step=proof.no_step,
-            code=proof.code,
+            step=proved.step,
+            no_step=proved.no_step,
+            code=proved.code,
         )
         session.channel.send(finished)
 
@@ -311,17 +311,8 @@ class ResidueMeter:
         return bytes_by_device(cache)["cpu"]
 
 
-class Proof(NamedTuple):
-    """What was in effect, and where the time of a step went; None with the reason."""
-
-    findings: list[Finding] = []
-    step: StepTime | None = None
-    no_step: str = "the run ended before it was traced"
-    code: list[GraphCode] = []
-
-
-def witness(session: Session, generation: Generation, run: Measured) -> Proof:
-    """What was in effect in a run, and in a few more steps under a profiler. Adds to the run's counts."""
+def witness(session: Session, generation: Generation, run: Measured) -> Proved:
+    """What was in effect in a run, and in a few more steps under a profiler; what was traced is in the run's counts."""
 
     def profiled() -> Trace:
         stacks = {tuple(local_part(weight).shape) for weight in session.model.model.parameters() if weight.ndim == 3}
@@ -346,7 +337,7 @@ def witness(session: Session, generation: Generation, run: Measured) -> Proof:
     if step is not None and step.gpu and run.task.job.traffic is None:  # those of many requests differ
         idle_s = sum(step.parts_s.get(part, 0.0) for part in ("gaps", "host"))
         run.counts.traced = msgspec.structs.replace(run.counts.traced, step_busy_s=step.seconds - idle_s)
-    return Proof(findings, step, profile.no_step, code)
+    return Proved(findings, {}, step, profile.no_step, code)
 
 
 def course_for(
