@@ -13,8 +13,7 @@ from tokendyno.backend.models import FORWARD, RANDOM, ModelFacts, without
 from tokendyno.backend.models.catalogue import find
 from tokendyno.backend.models.files.hub import free_cache_bytes
 from tokendyno.backend.optimizations import subject_of
-from tokendyno.backend.optimizations.conditions import hub_kernel_repositories, runs_mxfp4
-from tokendyno.backend.optimizations.mxfp4 import KERNELS as MXFP4_KERNELS
+from tokendyno.backend.optimizations.routed import KERNELS as MXFP4_KERNELS
 from tokendyno.backend.units import bytes_text, plural
 
 SPARE_DISK_BYTES = 1 << 30
@@ -118,8 +117,8 @@ def hub_kernels(checked: Checked, facts: ModelFacts, machine: Machine) -> set[st
         repositories.add(load.attention.partition(":")[0])
     subject = subject_of(facts, machine, dict(checked.planned))
     if load.kernels == "hub":
-        repositories |= set(hub_kernel_repositories(subject))
-    if runs_mxfp4(subject):
+        repositories |= set(subject.hub_kernel_layers.values())
+    if subject.runs_mxfp4:
         repositories.add(MXFP4_KERNELS)
     return repositories
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from tokendyno.backend.hardware import Machine
-from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, divided
+from tokendyno.backend.optimizations.base import Choice, Optimization, divided
+from tokendyno.backend.optimizations.subject import Subject
 
 if TYPE_CHECKING:
     from tokendyno.backend.models import ModelFacts

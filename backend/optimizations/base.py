@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from tokendyno.backend.evidence import Level, Verdict
-from tokendyno.backend.hardware import Machine
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -42,29 +42,6 @@ _REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}(@[\w.-]{1,64})?(:\w{1,64})?
 
 MOST_LOSS = 1_000
 """Sorts after every declared loss."""
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What rules look at: the model, the machine, the choice of every axis and the batch.
-
-    `choices` names every axis, so that no rule needs to know another axis's default: build one with
-    `tokendyno.backend.optimizations.subject_of`. `values`: by axis, those of its choice, by key.
-    """
-
-    facts: "ModelFacts"
-    machine: Machine
-    choices: Mapping[str, str]
-    batch_size: int
-    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-    @property
-    def decoder(self) -> bool:
-        return self.facts.kind == "decoder"
-
-    @property
-    def cuda(self) -> bool:
-        return self.machine.device == "cuda"
 
 
 When = Callable[[Subject], bool]

@@ -1,10 +1,15 @@
-"""Where tokendyno's own Triton kernels for routed experts run. Each condition is a reason of its own for a rule."""
+"""What keeps kernels from computing routed experts: tokendyno's own Triton kernels, and the Hub's for MXFP4.
 
-from packaging.version import Version
+tokendyno's are chosen (`experts=triton`), stand in where the Hub's cannot be had, and are those of ranks. Where neither
+run, transformers dequantizes MXFP4 weights to bfloat16, with a warning.
+"""
 
-from tokendyno.backend.optimizations.base import Subject, When
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-TRITON = Version("3.5")
+if TYPE_CHECKING:
+    from tokendyno.backend.optimizations.subject import Subject
+
 WIDTH = 32  # of a block of MXFP4, and of what a warp reads at once
 ALIKE = (
     "deepseek_v2",
@@ -34,53 +39,51 @@ WHOLE = (*(name for name in ALIKE if name not in _IN_PARTS), "gpt_oss")
 """Architectures with experts of which kernels compute whole layers, router included."""
 
 
-def other_architecture(s: Subject) -> bool:
-    return s.facts.architecture not in ("gpt_oss", *ALIKE, *UNGATED)
-
-
-def packed_otherwise(s: Subject) -> bool:
-    """Whether a checkpoint's experts may be neither dense nor in MXFP4."""
-    return s.facts.quantization not in (None, "mxfp4")
-
-
-def no_gpu(s: Subject) -> bool:
-    return not s.cuda
-
-
-def gpu_before(capability: tuple[int, int]) -> When:
-    return lambda s: s.cuda and s.machine.capability < capability
-
-
-def triton_before(needed: Version) -> When:
-    def old(s: Subject) -> bool:
-        version = s.machine.version("triton")
-        return s.cuda and (version is None or version < needed)
-
-    return old
-
-
-old_gpu, old_triton = gpu_before((8, 0)), triton_before(TRITON)
-
-
-def no_kernels_package(s: Subject) -> bool:
-    return s.cuda and not s.machine.has("kernels")
-
-
-def indivisible_width(s: Subject) -> bool:
+def _odd_width(s: "Subject") -> bool:
     return any(matrix.columns % WIDTH for matrix in s.facts.matrices if matrix.kind == "expert")
 
 
-OBSTACLES: tuple[When, ...] = (
-    other_architecture,
-    packed_otherwise,
-    no_gpu,
-    old_gpu,
-    old_triton,
-    no_kernels_package,
-    indivisible_width,
+OBSTACLES: tuple[tuple[Callable[["Subject"], bool], str], ...] = (
+    (
+        lambda s: s.facts.architecture not in ("gpt_oss", *ALIKE, *UNGATED),
+        "These kernels are for the experts of gpt-oss, of Nemotron-H and of the mixtures that are stored as "
+        "Qwen3-MoE's are, and were not tried with this architecture.",
+    ),
+    (
+        lambda s: s.facts.quantization not in (None, "mxfp4"),
+        "These kernels read dense experts, and those of gpt-oss in MXFP4.",
+    ),
+    (lambda s: not s.cuda, "These kernels are in Triton, and run on NVIDIA GPUs only."),
+    (
+        lambda s: s.cuda and s.machine.capability < (8, 0),
+        "These kernels need compute capability 8.0 (Ampere) or later.",
+    ),
+    (_odd_width, f"These kernels need experts whose width is a multiple of {WIDTH}."),
 )
+"""Where tokendyno's own kernels cannot compute this model's experts here, and why."""
+
+KERNELS = "kernels-community/gpt-oss-triton-kernels"
+"""The repository whose kernels compute MXFP4 experts."""
 
 
-def supported(s: Subject) -> bool:
-    """Whether these kernels can compute this model's experts here."""
-    return not any(obstacle(s) for obstacle in OBSTACLES)
+def mxfp4_unreachable(s: "Subject") -> bool:
+    return s.cuda and s.machine.hub_offline and KERNELS not in s.machine.hub_kernels
+
+
+_DEQUANTIZES = "transformers dequantizes the weights to bfloat16"
+_VALIDATE = "transformers 5.22: quantizers/quantizer_mxfp4.py, validate_environment"
+MXFP4_OBSTACLES: tuple[tuple[Callable[["Subject"], bool], str, str], ...] = (
+    (lambda s: not s.cuda, f"MXFP4 weights run on NVIDIA GPUs only; {_DEQUANTIZES}, with a warning.", _VALIDATE),
+    (
+        lambda s: s.cuda and s.machine.capability < (7, 5),
+        f"The MXFP4 kernels need compute capability 7.5: {_DEQUANTIZES}, with a warning.",
+        _VALIDATE,
+    ),
+    (
+        mxfp4_unreachable,
+        f"The kernel {KERNELS} is neither in the Hub cache nor in LOCAL_KERNELS, the Hub is offline, and "
+        f"tokendyno's own kernels (experts=triton) cannot run here: {_DEQUANTIZES}.",
+        "kernels 0.17: load.py, get_kernel",
+    ),
+)
+"""Where the Hub's kernels for MXFP4 do not run, why, and by which source."""

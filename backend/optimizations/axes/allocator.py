@@ -1,6 +1,7 @@
 """How torch's CUDA allocator takes memory from the GPU."""
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, load_with, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, load_with, note
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 

@@ -12,14 +12,14 @@ from tokendyno.backend.optimizations.base import (
     Choice,
     Optimization,
     Rule,
-    Subject,
     blocked,
     divided,
     fallback,
     load_with,
     note,
 )
-from tokendyno.backend.optimizations.conditions import compiles, half_precision, kv_cache, needs_compiler, uses_own_loop
+from tokendyno.backend.optimizations.shared_rules import needs_compiler
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -49,7 +49,7 @@ def flash_rules(name: str) -> tuple[Rule, ...]:
         *_out_of_reach(name),
         *_replaced(name),
         note(
-            compiles,
+            lambda s: s.compiles,
             "FlashAttention cannot be traced: each call is a graph break in the compiled step.",
             "transformers 5.22: GenerationMixin._valid_auto_compile_criteria",
         ),
@@ -65,11 +65,6 @@ ANY_HUB = (
     blocked(
         lambda s: not _repository(s),
         "This takes any attention kernel of the Hub, and none is named. Write attention=org/name.",
-        _CHECK,
-    ),
-    blocked(
-        lambda s: bool(_repository(s)) and not s.machine.has("kernels"),
-        "Hub kernels are loaded by the package kernels, which is not installed: pip install kernels.",
         _CHECK,
     ),
     blocked(
@@ -97,7 +92,7 @@ def _unsupported(name: str) -> tuple[Rule, ...]:
             "transformers 5.22: _supports_flash_attn of its class is not True",
         ),
         blocked(
-            lambda s: s.cuda and not half_precision(s),
+            lambda s: s.cuda and not s.half_precision,
             "FlashAttention supports float16 and bfloat16 only, and this arm uses another dtype.",
             "https://github.com/Dao-AILab/flash-attention#nvidia-cuda-support",
             fix=(("dtype", "bfloat16"),),
@@ -133,11 +128,6 @@ def _out_of_reach(name: str) -> tuple[Rule, ...]:
         return missing
 
     return (
-        blocked(
-            lambda s: "/" in taken(name, s) and s.cuda and not s.machine.has("kernels"),
-            "Hub kernels are loaded by the package kernels, which is not installed.",
-            _CHECK,
-        ),
         *(
             blocked(
                 offline(repo),
@@ -206,8 +196,8 @@ SDPA_RULES = (
             and s.decoder
             and s.cuda
             and s.machine.capability[0] == 9
-            and half_precision(s)
-            and kv_cache(s).grows
+            and s.half_precision
+            and s.cache.grows
         ),
         "On Hopper in half precision torch uses cuDNN attention, which builds a new plan for each sequence length "
         "it has not seen: on an H200 a token took 38 to 66 ms, against 17 to 22 ms with eager attention or a static "
@@ -232,7 +222,7 @@ GQA_RULES = (
         becomes="sdpa",
     ),
     note(
-        lambda s: not s.facts.lacks_sdpa and kv_cache(s).grows,
+        lambda s: not s.facts.lacks_sdpa and s.cache.grows,
         "It helps only with an attention mask, which a static cache always has. A growing cache needs none unless "
         "prompts are padded, and then transformers' sdpa uses grouped heads already.",
         "transformers 5.22: integrations/sdpa_attention.use_gqa_in_sdpa",
@@ -277,7 +267,7 @@ FLEX_RULES = (
         "tests/backend/optimizations/axes/test_attention.py",
     ),
     blocked(
-        lambda s: s.decoder and kv_cache(s).static and not uses_own_loop(s),
+        lambda s: s.decoder and s.cache.static and not s.own_loop,
         "With a static cache, which compilation needs, generate expects masks to be tensors, and flex_attention's "
         "are not ('BlockMask' object has no attribute 'contiguous').",
         "transformers 5.22: GenerationMixin.prepare_inputs_for_generation",

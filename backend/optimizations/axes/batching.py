@@ -1,17 +1,8 @@
 """Many requests: how they share the model, one after the other, in static batches or by continuous batching, and how
 the steps of continuous batching are filled, paged, prepared and replayed."""
 
-from tokendyno.backend.optimizations.base import Choice, ManyRequests, Rule, Subject, blocked, note
-from tokendyno.backend.optimizations.conditions import (
-    attention_in_use,
-    batches_continuously,
-    batches_statically,
-    compute_dtype,
-    drafts,
-    experts_settled,
-    kv_cache,
-    uses_own_loop,
-)
+from tokendyno.backend.optimizations.base import Choice, ManyRequests, Rule, blocked, note
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 
 _PAGED = "transformers 5.22: generation/continuous_batching"
@@ -19,7 +10,7 @@ _PAGED = "transformers 5.22: generation/continuous_batching"
 
 def _only_continuous(what: str) -> Rule:
     return blocked(
-        lambda s: not batches_continuously(s),
+        lambda s: not s.batches_continuously,
         f"Only continuous batching has {what}.",
         _PAGED,
         (("batching", "continuous"),),
@@ -37,7 +28,7 @@ _PAGED_ATTENTION = (
 
 _STATIC = (
     blocked(
-        drafts,
+        lambda s: s.drafts,
         "Prompt lookup drafts for a single sequence; a batch has several.",
         "transformers 5.22: generation/candidate_generator.py",
         (("speculation", "off"),),
@@ -54,25 +45,25 @@ _CONTINUOUS = (
         (("batching", "static"),),
     ),
     blocked(
-        lambda s: s.decoder and attention_in_use(s) not in _PAGED_ATTENTION,
+        lambda s: s.decoder and s.attention not in _PAGED_ATTENTION,
         "Continuous batching accepts eager, sdpa, FlashAttention 2 and FlashAttention 3 only.",
         f"{_PAGED}/continuous_api.py: switch_to_cb_friendly_attn",
         (("attention", "auto"),),
     ),
     blocked(
-        lambda s: s.decoder and kv_cache(s).name != "dynamic",
+        lambda s: s.decoder and s.cache.name != "dynamic",
         "Continuous batching has a KV cache of its own, in pages; no other cache can be chosen with it.",
         f"{_PAGED}/cache.py: PagedAttentionCache",
         (("cache", "dynamic"),),
     ),
     blocked(
-        drafts,
+        lambda s: s.drafts,
         "Continuous batching generates one token a step for each request; it verifies no drafts.",
         f"{_PAGED}/scheduler.py",
         (("speculation", "off"),),
     ),
     blocked(
-        lambda s: s.decoder and uses_own_loop(s),
+        lambda s: s.decoder and s.own_loop,
         "Continuous batching has a loop of its own.",
         f"{_PAGED}/continuous_api.py",
         (("loop", "generate"),),
@@ -146,7 +137,7 @@ class Batching(ManyRequests):
 
 _NEEDS_BATCHES = (
     blocked(
-        lambda s: not (batches_statically(s) or batches_continuously(s)),
+        lambda s: not (s.batches_statically or s.batches_continuously),
         "Without batching, one request is in work at a time.",
         "backend/worker/runners/static_batch.py: rows_of",
         (("batching", "static"),),
@@ -171,7 +162,7 @@ class BatchSize(ManyRequests):
 _CODE = "backend/worker/runners/static_batch.py"
 _SORTED = (
     blocked(
-        lambda s: not batches_statically(s),
+        lambda s: not s.batches_statically,
         "Only static batches are formed in an order; continuous batching takes requests as they arrive.",
         _CODE,
         (("batching", "static"),),
@@ -301,7 +292,7 @@ _GRAPHS = (
     _only_continuous("these graphs"),
     blocked(lambda s: not s.cuda, "CUDA graphs need an NVIDIA GPU.", f"{_PAGED}/model_runner.py"),
     blocked(
-        lambda s: s.cuda and not experts_settled(s) and s.choices["experts"] == "eager",
+        lambda s: s.cuda and not s.experts_settled and s.choices["experts"] == "eager",
         "The loop over experts asks on the host which were routed to, which a CUDA graph cannot contain.",
         "transformers 5.22: integrations/moe.py",
         (("experts", "batched_mm"),),
@@ -309,9 +300,9 @@ _GRAPHS = (
     blocked(
         lambda s: (
             s.cuda
-            and not experts_settled(s)
+            and not s.experts_settled
             and s.choices["experts"] in ("auto", "grouped_mm")
-            and (compute_dtype(s) != "bfloat16" or s.machine.capability < (8, 0))
+            and (s.compute_dtype != "bfloat16" or s.machine.capability < (8, 0))
         ),
         "Other than in bfloat16 from compute capability 8.0 on, a grouped GEMM copies its offsets to the host, which a "
         "CUDA graph cannot contain.",

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tokendyno.backend.models.facts import CacheLayers
-from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, Subject, blocked, generate_with, note
-from tokendyno.backend.optimizations.conditions import asks_to_compile, half_precision, skips_compilation, uses_own_loop
+from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, blocked, generate_with, note
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.optimizations.whole_layers import WHOLE
 from tokendyno.backend.plan import CACHES, STATIC_FP8, CacheKind, Plan
 from tokendyno.backend.predict.kv import GROUP
@@ -49,7 +49,7 @@ _COMPILES_BY_ITSELF = note(
         s.decoder
         and s.cuda
         and s.choices["cuda_graphs"] != "manual"
-        and not (asks_to_compile(s) or uses_own_loop(s) or skips_compilation(s))
+        and not (s.asks_to_compile or s.own_loop or s.skips_compilation)
     ),
     "With a static cache on a GPU, generate compiles its forward pass by default (mode reduce-overhead). This arm gets "
     "disable_compile=True, so that the cache alone is seen.",
@@ -68,7 +68,7 @@ _OFFLOADED_STATIC = (
         fix=(("cache", "offloaded"),),
     ),
     blocked(
-        asks_to_compile,
+        lambda s: s.asks_to_compile,
         "A compiled step holds the addresses of the cache's tensors, and offloading changes them at every step.",
         f"{_CODE}: CacheLayerMixin.offload, StaticLayer.lazy_initialization",
         fix=(("cache", "static"),),
@@ -142,7 +142,7 @@ _UNPACKS = note(
 )
 
 _OWN_LOOP = blocked(
-    lambda s: s.decoder and not uses_own_loop(s),
+    lambda s: s.decoder and not s.own_loop,
     "This cache is that of the custom decode loop; generate has quantized caches that grow.",
     "backend/worker/loop/cache.py: StaticFp8SlotLayer",
     fix=(("loop", "own"),),
@@ -175,7 +175,7 @@ _NOT_IN_FP8 = ("gemma2", "olmo2", "olmo3", "olmoe")
 
 def _reads_fp8(s: Subject) -> bool:
     facts = s.facts
-    if s.machine.capability < (8, 9) or not half_precision(s) or facts.architecture in _NOT_IN_FP8:
+    if s.machine.capability < (8, 9) or not s.half_precision or facts.architecture in _NOT_IN_FP8:
         return False
     return facts.head_dim in (32, 64, 128) and facts.heads < 16 * facts.kv_heads
 

@@ -2,17 +2,9 @@
 
 from collections.abc import Mapping
 
-from tokendyno.backend.optimizations.base import (
-    Choice,
-    Optimization,
-    Subject,
-    blocked,
-    divided,
-    fallback,
-    generate_with,
-    note,
-)
-from tokendyno.backend.optimizations.conditions import kv_cache, needs_compiler, skips_compilation, uses_own_loop
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, divided, fallback, generate_with, note
+from tokendyno.backend.optimizations.shared_rules import needs_compiler
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import CompileValues, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import quoted
@@ -26,13 +18,13 @@ _ZERO_GPU = blocked(
     "https://huggingface.co/docs/hub/spaces-zerogpu",
 )
 _LOOP_NEEDS_STATIC = blocked(
-    lambda s: s.decoder and uses_own_loop(s) and not kv_cache(s).fixed,
+    lambda s: s.decoder and s.own_loop and not s.cache.fixed,
     "The custom decode loop compiles a step on tensors that never move, and so on the static cache only.",
     "backend/worker/loop/step.py",
     fix=(("cache", "static"),),
 )
 _NOT_GROWING = blocked(
-    lambda s: s.decoder and not uses_own_loop(s) and not kv_cache(s).fixed and not _grows_unquantized(s),
+    lambda s: s.decoder and not s.own_loop and not s.cache.fixed and not _grows_unquantized(s),
     "generate compiles the decode step on a static cache only; with an offloaded or quantized one it silently skips "
     "compilation.",
     _DOCS,
@@ -52,9 +44,9 @@ _RECOMPILES = note(
     "torch.compile. Then it goes on with symbolic lengths, or uncompiled. Set cache=static, which is compiled once.",
     "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
 )
-_NO_COMPILER = needs_compiler(lambda s: not skips_compilation(s))
+_NO_COMPILER = needs_compiler(lambda s: not s.skips_compilation)
 _VALUES_IN_GENERATE = blocked(
-    lambda s: s.decoder and uses_own_loop(s) and "compile" in s.values,
+    lambda s: s.decoder and s.own_loop and "compile" in s.values,
     "fullgraph, backend, dynamic and options are what generate hands to torch.compile, and graph_break breaks what it "
     "compiles; the custom decode loop compiles a step of its own.",
     "backend/worker/loop/loop.py",
@@ -85,7 +77,7 @@ _COUNTS_TOKENS = note(
     lambda s: (
         s.values.get("compile", {}).get("dynamic") == "false"
         and s.decoder
-        and kv_cache(s).fixed
+        and s.cache.fixed
         and "sliding" in s.facts.layer_kinds
     ),
     "A static cache counts the tokens of a sliding window in a whole number: with dynamic=false the step is compiled "
@@ -115,14 +107,14 @@ _UNTUNED_INT8 = note(
     "torch._inductor.list_mode_options; lab/measurements.md: seven products of a layer of Llama-3-8B",
 )
 _SKIPPED = fallback(
-    skips_compilation,
+    lambda s: s.skips_compilation,
     "generate does not compile models quantized with bitsandbytes, quanto, MXFP4, GPTQ or AWQ: it silently skips "
     "compilation.",
     "transformers 5.22: GenerationMixin._valid_auto_compile_criteria, HfQuantizer.is_compileable",
     becomes="off",
 )
 _LIKE_DEFAULT = fallback(
-    lambda s: not s.cuda and not skips_compilation(s),
+    lambda s: not s.cuda and not s.skips_compilation,
     "On a CPU there are no CUDA graphs and no kernels to autotune: this mode generates the same code as default.",
     "tests/backend/worker/compiler/test_ledger.py: the generated code of all modes is the same",
     becomes="default",
@@ -137,7 +129,7 @@ _MODULE_RULES = (
         fix=(("compile", "default"),),
     ),
     blocked(
-        lambda s: s.decoder and uses_own_loop(s),
+        lambda s: s.decoder and s.own_loop,
         "torch.compile(model) is followed by generate, which the custom decode loop does not call.",
         _MODULE_CODE,
         fix=(("loop", "generate"),),
@@ -167,12 +159,12 @@ _VALUES = {**_MODE_VALUES, "backend": ("inductor", "aot_eager", "eager"), **_OPT
 
 
 def _grows_unquantized(s: Subject) -> bool:
-    cache = kv_cache(s)
+    cache = s.cache
     return cache.grows and not cache.offloaded and not cache.quantized
 
 
 def _compiles_growing(s: Subject) -> bool:
-    return s.decoder and not uses_own_loop(s) and _grows_unquantized(s) and not skips_compilation(s)
+    return s.decoder and not s.own_loop and _grows_unquantized(s) and not s.skips_compilation
 
 
 class Compile(Optimization):

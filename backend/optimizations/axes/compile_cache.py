@@ -1,7 +1,7 @@
 """Where compiled code is cached: torch's caches on disk, an empty one, or saved artefacts."""
 
 from tokendyno.backend.optimizations.base import Choice, Optimization, note
-from tokendyno.backend.optimizations.conditions import compiles, needs_compile
+from tokendyno.backend.optimizations.shared_rules import needs_compile
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -11,7 +11,7 @@ _RULES = needs_compile(
     "Nothing is compiled in this arm, so there is nothing to cache.", _DOCS, "there is nothing to cache"
 )
 _PICKLES = note(
-    compiles,
+    lambda s: s.compiles,
     "Artefacts hold generated code and pickles, which run when they are loaded: they are kept in a private folder "
     "(TOKENDYNO_CACHE), and files that others could have written are ignored.",
     "backend/worker/compiler/artefacts.py",

@@ -1,15 +1,8 @@
 """Whether the kernels of a step are launched one by one or replayed as CUDA graphs, and who captures them."""
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, generate_with
-from tokendyno.backend.optimizations.conditions import (
-    attention_in_use,
-    experts_settled,
-    kv_cache,
-    replays_graphs,
-    skipped,
-    skips_compilation,
-    uses_own_loop,
-)
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, generate_with
+from tokendyno.backend.optimizations.shared_rules import skipped
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -20,13 +13,13 @@ _CAPTURE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"
 _NEEDS_CUDA = blocked(lambda s: not s.cuda, "CUDA graphs need a CUDA device.", _CAPTURE)
 _OFF_RULES = (
     blocked(
-        lambda s: replays_graphs(s) and s.choices["compile"] == "reduce-overhead",
+        lambda s: s.replays_graphs and s.choices["compile"] == "reduce-overhead",
         "reduce-overhead means CUDA graphs; without them it is the mode default.",
         _DOCS,
         fix=(("compile", "default"),),
     ),
     blocked(
-        lambda s: replays_graphs(s) and s.choices["compile"] == "max-autotune",
+        lambda s: s.replays_graphs and s.choices["compile"] == "max-autotune",
         "max-autotune uses CUDA graphs; without them it is the mode max-autotune-no-cudagraphs.",
         _DOCS,
         fix=(("compile", "max-autotune-no-cudagraphs"),),
@@ -34,15 +27,15 @@ _OFF_RULES = (
 )
 _COMPILE_RULES = (
     _NEEDS_CUDA,
-    skipped(lambda s: s.cuda and skips_compilation(s), "torch.compile cannot capture CUDA graphs"),
+    skipped(lambda s: s.cuda and s.skips_compilation, "torch.compile cannot capture CUDA graphs"),
     blocked(
-        lambda s: s.cuda and not replays_graphs(s) and not skips_compilation(s) and s.decoder,
+        lambda s: s.cuda and not s.replays_graphs and not s.skips_compilation and s.decoder,
         "torch.compile captures CUDA graphs in the modes reduce-overhead and max-autotune only.",
         _DOCS,
         fix=(("compile", "reduce-overhead"), ("cache", "static")),
     ),
     blocked(
-        lambda s: s.cuda and not replays_graphs(s) and not s.decoder,
+        lambda s: s.cuda and not s.replays_graphs and not s.decoder,
         "Graphs through compile come with the compile modes reduce-overhead and max-autotune.",
         _DOCS,
         fix=(("compile", "reduce-overhead"),),
@@ -57,27 +50,27 @@ _MANUAL_RULES = (
         fix=(("shapes", "buckets"),),
     ),
     blocked(
-        lambda s: s.cuda and not s.decoder and attention_in_use(s) == "flex_attention",
+        lambda s: s.cuda and not s.decoder and s.attention == "flex_attention",
         "flex_attention compiles itself, and makes a mask of blocks for each pass: untried in captured ones.",
         "tests/gpu/test_encoder.py",
         fix=(("attention", "auto"),),
     ),
     blocked(
-        lambda s: s.cuda and not s.decoder and s.choices["shapes"] != "exact" and "flash" in attention_in_use(s),
+        lambda s: s.cuda and not s.decoder and s.choices["shapes"] != "exact" and "flash" in s.attention,
         "FlashAttention takes padding out before it computes, and asks the device where it is: a pass that "
         "synchronizes cannot be captured.",
         "transformers 5.22: modeling_flash_attention_utils.py, _get_unpad_data",
         fix=(("attention", "sdpa"),),
     ),
     blocked(
-        lambda s: s.cuda and s.decoder and (not kv_cache(s).fixed or not uses_own_loop(s)),
+        lambda s: s.cuda and s.decoder and (not s.cache.fixed or not s.own_loop),
         "A CUDA graph is replayed on the addresses it was captured with, so no tensor of the step may move: this "
         "needs the static cache and the custom decode loop.",
         _CAPTURE,
         fix=(("cache", "static"), ("loop", "own")),
     ),
     blocked(
-        replays_graphs,
+        lambda s: s.replays_graphs,
         "This compile mode captures CUDA graphs itself, and captures cannot be nested.",
         _DOCS,
         fix=(("compile", "default"),),
@@ -96,7 +89,7 @@ _MANUAL_RULES = (
         "transformers 5.22: a decode step without values (backend/counter/cache.py: slot_step)",
     ),
     blocked(
-        lambda s: s.cuda and s.choices["experts"] == "eager" and not experts_settled(s),
+        lambda s: s.cuda and s.choices["experts"] == "eager" and not s.experts_settled,
         "Eager experts synchronize with the host to find out which of them were routed to, and a step that "
         "synchronizes cannot be captured.",
         "tests/gpu/test_own.py: the capture fails on an H200",
@@ -136,7 +129,7 @@ class CudaGraphs(Optimization):
 
     def resolve(self, name: str, subject: Subject) -> str:
         if name == "auto":
-            return "compile" if replays_graphs(subject) else "off"
+            return "compile" if subject.replays_graphs else "off"
         return name
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:

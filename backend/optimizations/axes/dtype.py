@@ -1,8 +1,8 @@
 """The number format of weights, activations and KV cache."""
 
 from tokendyno.backend.evidence import Verdict
-from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, Subject, load_with, note
-from tokendyno.backend.optimizations.conditions import attention_in_use, dtype_of, kv_cache, slow_bfloat16
+from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, load_with, note
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, Plan
 from tokendyno.backend.predict.weights import weight_bytes
 from tokendyno.backend.script.parts import Script
@@ -14,7 +14,7 @@ _CPU = "measured: docs/figures.md, Memory"
 
 def _builds_kernels_for_each_length(s: Subject) -> bool:
     """oneDNN's bfloat16 matrix products outside of sdpa, whose shape grows with the cache."""
-    return s.decoder and not s.cuda and kv_cache(s).grows and attention_in_use(s) == "eager"
+    return s.decoder and not s.cuda and s.cache.grows and s.attention == "eager"
 
 
 def _too_small_for_bfloat16(s: Subject) -> bool:
@@ -46,7 +46,7 @@ _BOTH = note(
 def _emulated(name: str) -> Rule:
     """bfloat16 before Ampere, which brought its arithmetic; `auto` may come to it too."""
     return note(
-        lambda s: s.cuda and dtype_of(name, s) == "bfloat16" and s.machine.capability < (8, 0),
+        lambda s: s.cuda and s.dtype_of(name) == "bfloat16" and s.machine.capability < (8, 0),
         "This GPU has no bfloat16 arithmetic, which begins with compute capability 8.0 (Ampere): products run without "
         "Tensor Cores, which float16 would use.",
         "https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html",
@@ -100,12 +100,12 @@ class Dtype(Optimization):
     )
 
     def resolve(self, name: str, subject: Subject) -> str:
-        return dtype_of(name, subject)
+        return subject.dtype_of(name)
 
     def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
         """The verdicts, with a note by which measurement "auto" is not the checkpoint's dtype, where it is not."""
         verdicts = super().verdicts(name, subject)
-        slow = slow_bfloat16(subject) if name == "auto" else None
+        slow = subject.slow_bfloat16 if name == "auto" else None
         if slow is not None:
             reason = (
                 f"auto -> float32: on this CPU, products of {slow.weight_bytes >> 20} MiB of bfloat16 weights took "

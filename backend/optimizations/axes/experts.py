@@ -2,27 +2,9 @@
 
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations import routed
-from tokendyno.backend.optimizations.base import (
-    Choice,
-    Optimization,
-    Rule,
-    Subject,
-    When,
-    blocked,
-    fallback,
-    load_with,
-    note,
-)
-from tokendyno.backend.optimizations.conditions import (
-    compiles,
-    compute_dtype,
-    drafts,
-    experts_settled,
-    runs_mxfp4,
-    runs_own_mxfp4,
-    takes_hub_kernels,
-)
+from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, When, blocked, fallback, load_with, note
+from tokendyno.backend.optimizations.routed import OBSTACLES
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -43,38 +25,29 @@ _ALWAYS = (
         "transformers 5.22: PreTrainedModel._can_set_experts_implementation",
     ),
     _settles(
-        lambda s: s.facts.experts > 0 and runs_mxfp4(s),
+        lambda s: s.facts.experts > 0 and s.runs_mxfp4,
         "MXFP4 experts have their own kernels, so this choice has no effect.",
         "transformers 5.22: integrations/mxfp4.Mxfp4GptOssExperts",
     ),
     _settles(
-        lambda s: s.facts.experts > 0 and not runs_mxfp4(s) and takes_hub_kernels(s),
+        lambda s: s.facts.experts > 0 and not s.runs_mxfp4 and s.takes_hub_kernels,
         "With kernels=hub a kernel may replace the whole mixture of experts, so this choice may have no effect.",
         "transformers 5.22: integrations/hub_kernels, MegaBlocksMoeMLP",
     ),
 )
 
 
-def _refused(when: When, reason: str, source: str = "presets/kernels/matvec/build/torch-cuda/experts.py") -> Rule:
-    return blocked(lambda s: s.facts.experts > 0 and when(s), reason, source)
+def _refused(obstacle: When, reason: str) -> Rule:
+    source = "presets/kernels/matvec/build/torch-cuda/experts.py"
+    return blocked(lambda s: s.facts.experts > 0 and obstacle(s), reason, source)
 
 
 _TRITON_RULES = (
     _ALWAYS[0],
     _ALWAYS[2],
-    _refused(
-        routed.other_architecture,
-        "These kernels are for the experts of gpt-oss, of Nemotron-H and of the mixtures that are stored as "
-        "Qwen3-MoE's are, and were not tried with this architecture.",
-    ),
-    _refused(routed.packed_otherwise, "These kernels read dense experts, and those of gpt-oss in MXFP4."),
-    _refused(routed.no_gpu, "These kernels are in Triton, and run on NVIDIA GPUs only."),
-    _refused(routed.old_gpu, "These kernels need compute capability 8.0 (Ampere) or later."),
-    _refused(routed.old_triton, f"These kernels need triton {routed.TRITON} or later."),
-    _refused(routed.no_kernels_package, "These kernels are loaded by the package kernels, which is not installed."),
-    _refused(routed.indivisible_width, f"These kernels need experts whose width is a multiple of {routed.WIDTH}."),
+    *(_refused(obstacle, reason) for obstacle, reason in OBSTACLES),
     note(
-        lambda s: routed.supported(s) and s.machine.capability != (9, 0),
+        lambda s: s.own_experts and s.machine.capability != (9, 0),
         "Tile sizes were chosen on an H200, and nothing was run on another GPU.",
         "lab/measurements.md",
     ),
@@ -103,7 +76,7 @@ class Experts(Optimization):
             (
                 *_ALWAYS,
                 note(
-                    lambda s: not experts_settled(s) and compiles(s),
+                    lambda s: not s.experts_settled and s.compiles,
                     "The loop needs to know on the host which experts were routed to: a graph break in every layer.",
                     _MOE,
                 ),
@@ -116,12 +89,12 @@ class Experts(Optimization):
             (
                 *_ALWAYS,
                 note(
-                    lambda s: not experts_settled(s) and s.cuda and s.machine.capability < (8, 0),
+                    lambda s: not s.experts_settled and s.cuda and s.machine.capability < (8, 0),
                     "On this GPU the grouped GEMM is a loop of plain GEMMs: torch's own needs compute capability 8.0.",
                     f"{_MOE}: _can_use_grouped_mm",
                 ),
                 note(
-                    lambda s: not experts_settled(s) and compiles(s) and compute_dtype(s) != "bfloat16",
+                    lambda s: not s.experts_settled and s.compiles and s.compute_dtype != "bfloat16",
                     "When compiled, the grouped GEMM is a loop of plain GEMMs unless weights are bfloat16.",
                     f"{_MOE}: _can_use_grouped_mm",
                 ),
@@ -149,11 +122,11 @@ class Experts(Optimization):
         """On a CPU, and with draft tokens, auto is grouped_mm throughout; elsewhere `generate` changes to batched_mm
         for plain decoding (generation/utils.py, `_sample`). Our kernels stand in for the Hub's with MXFP4. With nothing
         left to choose, every choice is auto."""
-        if name == "triton" or (name == "auto" and runs_own_mxfp4(subject)):
-            return "auto" if not subject.facts.experts or takes_hub_kernels(subject) else "triton"
-        if experts_settled(subject):
+        if name == "triton" or (name == "auto" and subject.runs_own_mxfp4):
+            return "auto" if not subject.facts.experts or subject.takes_hub_kernels else "triton"
+        if subject.experts_settled:
             return "auto"
-        throughout = not subject.cuda or drafts(subject)
+        throughout = not subject.cuda or subject.drafts
         return "grouped_mm" if name == "auto" and throughout else name
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:

@@ -11,22 +11,13 @@ from tokendyno.backend.optimizations.base import (
     LAYER_OF,
     Choice,
     Optimization,
-    Subject,
     blocked,
     divided,
     fallback,
     load_with,
     note,
 )
-from tokendyno.backend.optimizations.conditions import (
-    compiles,
-    compute_dtype,
-    hub_kernel_layers,
-    hub_kernel_repositories,
-    runs_mxfp4,
-    runs_own_mxfp4,
-    uses_own_loop,
-)
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.optimizations.whole_layers import GATED_MLP, ROTATION, WHOLE, unknown_router
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
@@ -54,18 +45,18 @@ ROWS = "DecoderLayerOfGPT2"
 
 
 def _cached(subject: Subject) -> tuple[str, ...]:
-    return tuple(name for name in hub_kernel_repositories(subject) if name in subject.machine.hub_kernels)
+    return tuple(name for name in subject.hub_kernel_layers.values() if name in subject.machine.hub_kernels)
 
 
 def _fused_whole(s: Subject) -> bool:
     """Whether whole layers with fused projections are replaced, in a mixture where kernels of ours compute experts."""
-    experts = s.choices["experts"] == "triton" or runs_own_mxfp4(s)
+    experts = s.choices["experts"] == "triton" or s.runs_own_mxfp4
     return (
         "DecoderLayer" in s.machine.kernel_layers
         and s.facts.architecture in WHOLE
         and (s.facts.architecture not in routed.WHOLE or experts)
         and (s.choices["quantization"] == "none" or not (s.facts.architecture in _DENSE or _has_latents(s)))
-        and uses_own_loop(s)
+        and s.own_loop
         and (s.choices["projections"] == "fused" or _comes_joined(s))
     )
 
@@ -92,7 +83,7 @@ def _comes_joined(s: Subject) -> bool:
 def _left_packed(s: Subject) -> bool:
     """Whether kernels would read packed weights, but not with a vector in this dtype."""
     blocks = s.choices["quantization"].startswith(("bnb-nf4", "bnb-fp4"))
-    return blocks and s.choices["projections"] == "fused" and compute_dtype(s) == "float32"
+    return blocks and s.choices["projections"] == "fused" and s.compute_dtype == "float32"
 
 
 def _not_called(s: Subject) -> bool:
@@ -108,7 +99,7 @@ def whole_as_they_come(s: Subject) -> bool:
 def _by_rows(s: Subject) -> bool:
     """Whether whole layers of GPT-2 are replaced, whose matrices come stored by columns."""
     dense = s.choices["quantization"] == "none" and s.facts.quantization is None
-    return s.facts.architecture == "gpt2" and ROWS in s.machine.kernel_layers and uses_own_loop(s) and dense
+    return s.facts.architecture == "gpt2" and ROWS in s.machine.kernel_layers and s.own_loop and dense
 
 
 def may_replace(layer: str, s: Subject) -> bool:
@@ -120,7 +111,7 @@ def may_replace(layer: str, s: Subject) -> bool:
     if layer.startswith(("Summed", "Gathered")):  # of ranks
         return s.choices["parallel"] != "off"
     if layer == "StepEnd":
-        return uses_own_loop(s)
+        return s.own_loop
     if layer == "OffsetRMSNorm" or layer.endswith("RotaryEmbedding"):  # offered where projections are fused
         whole = WHOLE.get(s.facts.architecture)
         joined = s.choices["projections"] == "fused" or whole_as_they_come(s)
@@ -137,39 +128,33 @@ def _runs_whole(s: Subject) -> bool:
     return _computes_heads(s) and ((_fused_whole(s) and not _left_packed(s)) or _by_rows(s))
 
 
-_NO_PACKAGE = blocked(
-    lambda s: not s.machine.has("kernels"),
-    "The package kernels, which replaces layers with kernels, is not installed.",
-    "https://huggingface.co/docs/kernels",
-)
 HUB_RULES = (
-    _NO_PACKAGE,
     fallback(
-        lambda s: not hub_kernel_repositories(s),
+        lambda s: not s.hub_kernel_layers,
         "On a CPU use_kernels=True replaces no layer of this model: the only CPU kernels on the Hub are for "
         "gpt-oss's experts.",
         _MAPPING,
         becomes="off",
     ),
     blocked(
-        lambda s: bool(hub_kernel_repositories(s)) and s.machine.hub_offline and not _cached(s),
+        lambda s: bool(s.hub_kernel_layers) and s.machine.hub_offline and not _cached(s),
         "The Hub is offline (HF_HUB_OFFLINE), and none of the kernels that transformers would use for this model is "
         "in the Hub cache. Point to local copies with LOCAL_KERNELS, or download them once while online.",
         _MAPPING,
     ),
     note(
-        lambda s: s.machine.hub_offline and 0 < len(_cached(s)) < len(hub_kernel_repositories(s)),
+        lambda s: s.machine.hub_offline and 0 < len(_cached(s)) < len(s.hub_kernel_layers),
         "The Hub is offline (HF_HUB_OFFLINE): only kernels that are already cached are used.",
         _MAPPING,
     ),
     blocked(
-        runs_mxfp4,
+        lambda s: s.runs_mxfp4,
         "With use_kernels transformers dequantizes MXFP4 weights to bfloat16: use_kernels is for weights in full "
         "precision, and MXFP4 has its own kernels.",
         "transformers 5.22: quantizers/quantizer_mxfp4.py",
     ),
     note(
-        lambda s: s.cuda and compiles(s),
+        lambda s: s.cuda and s.compiles,
         "Kernels that torch.compile cannot trace are left out, such as those for RMSNorm and the rotary embedding.",
         _MAPPING,
     ),
@@ -182,7 +167,6 @@ def _mapped(s: Subject) -> set[str]:
 
 
 MAPPING_RULES = (
-    _NO_PACKAGE,
     blocked(
         lambda s: not _mapped(s),
         "This maps layers to kernels of the Hub, and none is named. Write kernels=mapping:RMSNorm=org/name:Layer.",
@@ -201,7 +185,6 @@ MAPPING_RULES = (
     ),
 )
 LOCAL_RULES = (
-    _NO_PACKAGE,
     note(
         lambda s: _runs_whole(s) and not unknown_router(s.facts.router),
         "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
@@ -290,14 +273,14 @@ class Kernels(Optimization):
             kernels=name,
             kernels_path=subject.machine.kernels if name == "local" else "",
             kernels_mapping=tuple(sorted(mapping.items())),
-            kernels_compiled=name != "off" and compiles(subject),
+            kernels_compiled=name != "off" and subject.compiles,
             kernels_rows=name == "local" and whole_as_they_come(subject),
         )
 
     def details(self, plan: Plan, subject: Subject) -> str:
         load = plan.load
         if load.kernels == "hub":
-            by = ", ".join(f"{layer} by {repo}" for layer, repo in hub_kernel_layers(subject).items())
+            by = ", ".join(f"{layer} by {repo}" for layer, repo in subject.hub_kernel_layers.items())
             return f"transformers maps layers of this model to kernels of the Hub: {by}."
         if load.kernels in ("off", "mapping"):
             return ""

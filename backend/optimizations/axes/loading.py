@@ -1,7 +1,6 @@
 """How weights get from files to the device."""
 
 from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
-from tokendyno.backend.optimizations.conditions import quantization_library
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -18,7 +17,7 @@ _NO_GPU = note(
     f"{_CODE}: caching_allocator_warmup",
 )
 _PLACED_ANYWAY = blocked(
-    lambda s: s.cuda and quantization_library(s) == "bitsandbytes",
+    lambda s: s.cuda and s.quantization_library == "bitsandbytes",
     "bitsandbytes always puts weights on the GPU while they are read.",
     "transformers 5.22: quantizers/quantizer_bnb_4bit.py, quantizer_bnb_8bit.py, update_device_map",
 )

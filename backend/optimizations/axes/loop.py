@@ -3,7 +3,6 @@
 from typing import Any
 
 from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, blocked, note
-from tokendyno.backend.optimizations.conditions import drafts, kv_cache
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import call, quoted
@@ -35,7 +34,7 @@ def _takes_no_mask(sinks: bool, instead: str) -> Rule:
 
 _RULES = (
     blocked(
-        lambda s: s.decoder and not kv_cache(s).fixed,
+        lambda s: s.decoder and not s.cache.fixed,
         "The custom decode loop needs tensors with fixed addresses, and so a static cache: a growing, offloaded "
         "or quantized cache of transformers allocates at every step.",
         f"{_OWN}: Step",
@@ -51,7 +50,7 @@ _RULES = (
         "transformers 5.22: cache_utils.py, STATIC_LAYER_TYPE_MAPPING; backend/counter/cache.py: slot_step",
     ),
     blocked(
-        drafts,
+        lambda s: s.drafts,
         "The custom decode loop generates one token per step; it cannot verify several draft tokens or roll back "
         "rejected ones.",
         f"{_OWN}: Step",

@@ -12,9 +12,8 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations import mxfp4
-from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, load_with
-from tokendyno.backend.optimizations.conditions import runs_mxfp4, runs_own_mxfp4
+from tokendyno.backend.optimizations.base import Choice, Optimization, load_with
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import ParallelKind, ParallelPlan, Plan
 from tokendyno.backend.predict.parallel import (
     ACROSS_RANKS,
@@ -123,7 +122,7 @@ LAYERS = (
 
 
 def conflict_of(layout: Layout, subject: Subject) -> Conflict | None:
-    if layout.kind in ("tensor", "expert") and runs_mxfp4(subject) and not runs_own_mxfp4(subject):
+    if layout.kind in ("tensor", "expert") and subject.runs_mxfp4 and not subject.runs_own_mxfp4:
         return HUB_MXFP4
     for conflict in {"device-map": LAYERS, "expert": SHARED_EXPERTS}.get(layout.kind, RANKS):
         if subject.choices[conflict.axis] not in conflict.allowed and not _on_parts(conflict.axis, layout, subject):
@@ -156,9 +155,9 @@ def impossible(layout: Layout, subject: Subject) -> str:
     if facts.source.kind == "gguf":
         return "A GGUF file is read whole by every rank: splitting it is untried here. Use the safetensors."
     quantization = subject.choices["quantization"]
-    if "mxfp4" in (facts.quantization, quantization) and not runs_mxfp4(subject):
+    if "mxfp4" in (facts.quantization, quantization) and not subject.runs_mxfp4:
         quantization = "mxfp4-dequantized"
-    if quantization.startswith("mxfp4") and not mxfp4.available(subject):
+    if quantization.startswith("mxfp4") and not subject.has_mxfp4:
         quantization = "none"  # that axis refuses it
     return refusal(facts, quantization, ranks, layout.expert) or _too_many(ranks, machine)
 
@@ -214,7 +213,7 @@ def _on_parts(axis: str, layout: Layout, subject: Subject) -> bool:
     choices, architecture = subject.choices, subject.facts.architecture
     if axis == "experts":
         return not subject.facts.experts or (choices["experts"], architecture) == ("triton", "gpt_oss")
-    routed = architecture == "gpt_oss" and (choices["experts"] == "triton" or runs_own_mxfp4(subject))
+    routed = architecture == "gpt_oss" and (choices["experts"] == "triton" or subject.runs_own_mxfp4)
     if not routed and (layout.kind != "tensor" or architecture not in PLAIN):
         return False
     if axis == "compile" and not routed:

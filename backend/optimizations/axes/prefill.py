@@ -1,15 +1,7 @@
 """In how many passes the prompt is read."""
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, generate_with, note
-from tokendyno.backend.optimizations.conditions import (
-    asks_to_compile,
-    attention_in_use,
-    batches_continuously,
-    batches_statically,
-    drafts,
-    kv_cache,
-    uses_own_loop,
-)
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, generate_with, note
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import GRAPH_MODES, Plan
 from tokendyno.backend.script.parts import Script
 
@@ -23,7 +15,7 @@ _TRIED_LAYERS = {"full", "sliding"}
 
 def _needs_mask(s: Subject) -> bool:
     """Whether attention takes a mask for a chunk, and copies grouped heads beside it."""
-    usual = "flash" not in attention_in_use(s) and attention_in_use(s) != "sdpa-gqa"
+    usual = "flash" not in s.attention and s.attention != "sdpa-gqa"
     return s.decoder and usual and s.facts.heads != s.facts.kv_heads
 
 
@@ -41,40 +33,40 @@ _UNTRIED = (
         (("parallel", "off"),),
     ),
     blocked(
-        batches_continuously,
+        lambda s: s.batches_continuously,
         "Continuous batching cuts prompts by itself: set batch_tokens.",
         "transformers 5.22: generation/continuous_batching/scheduler.py",
     ),
     blocked(
-        batches_statically,
+        lambda s: s.batches_statically,
         "What a static batch gave the model is counted where a prompt is read in one pass.",
         "backend/worker/runners/static_batch.py: _Received",
     ),
 )
 _CHUNKS = (
     blocked(
-        drafts,
+        lambda s: s.drafts,
         "generate with prompt lookup reads the prompt together with its first draft tokens, in one pass: it leaves "
         "prefill_chunk_size aside.",
         "transformers 5.22: generation/utils.py, _assisted_decoding",
         (("speculation", "off"),),
     ),
     blocked(
-        lambda s: s.decoder and kv_cache(s).quantized,
+        lambda s: s.decoder and s.cache.quantized,
         "A quantized cache gives a later chunk the rounded keys and values of the earlier ones, where a prompt in one "
         "pass attends to exact ones: the text would be another.",
         "transformers 5.22: cache_utils.py, QuantizedLayer.update",
         (("cache", "dynamic"),),
     ),
     blocked(
-        lambda s: s.decoder and asks_to_compile(s) and not uses_own_loop(s),
+        lambda s: s.decoder and s.asks_to_compile and not s.own_loop,
         "generate compiles the chunks as well as the decode step, and each length that they come in is a graph of its "
         "own. The custom decode loop reads them uncompiled and compiles the step alone.",
         f"{_CODE}: get_compiled_call",
         (("loop", "own"), ("cache", "static")),
     ),
     blocked(
-        lambda s: s.decoder and attention_in_use(s) == "flex_attention",
+        lambda s: s.decoder and s.attention == "flex_attention",
         "flex_attention is compiled for each length, and every chunk attends to another one.",
         f"{_CODE}: cache_size_limit",
         (("attention", "auto"),),
@@ -118,14 +110,14 @@ _CAPTURED = (
 
 _COMPILED = (
     blocked(
-        lambda s: s.decoder and not (asks_to_compile(s) and uses_own_loop(s)),
+        lambda s: s.decoder and not (s.asks_to_compile and s.own_loop),
         "The custom decode loop compiles the pass over the prompt as it does its step; generate with a static cache "
         "compiles its step alone, and with a growing one both anyway.",
         "backend/worker/loop/step.py",
         (("compile", "default"), ("cache", "static"), ("loop", "own")),
     ),
     blocked(
-        lambda s: s.decoder and uses_own_loop(s) and s.choices["compile"] in GRAPH_MODES,
+        lambda s: s.decoder and s.own_loop and s.choices["compile"] in GRAPH_MODES,
         "Graphs of torch.compile are untried for a prompt. With cuda_graphs=manual its compiled pass is captured.",
         "backend/worker/loop/step.py",
         (("compile", "default"),),

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, blocked, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.optimizations.whole_layers import WHOLE
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script

@@ -1,7 +1,7 @@
 """Which sequence lengths the model sees: exact, padded, or symbolic."""
 
 from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
-from tokendyno.backend.optimizations.conditions import compiles, needs_compile, uses_own_loop
+from tokendyno.backend.optimizations.shared_rules import needs_compile
 from tokendyno.backend.plan import GRAPH_MODES, Plan
 from tokendyno.backend.predict.lengths import LAST_DOUBLED, PADDED
 from tokendyno.backend.script.parts import Script
@@ -16,7 +16,7 @@ _NO_FLEX = blocked(
     fix=(("attention", "auto"),),
 )
 _ONLY_WASTE = note(
-    lambda s: not compiles(s), "Nothing is compiled, so padding saves no recompilation and only costs time.", _GUIDE
+    lambda s: not s.compiles, "Nothing is compiled, so padding saves no recompilation and only costs time.", _GUIDE
 )
 _PADDING = (_NO_FLEX, _ONLY_WASTE)
 
@@ -28,7 +28,7 @@ _DYNAMIC = (
         "there are no symbolic shapes",
     ),
     blocked(
-        uses_own_loop,
+        lambda s: s.own_loop,
         "The custom decode loop has fixed shapes and compiles its step for exactly these.",
         "backend/worker/loop/loop.py",
         fix=(("loop", "generate"),),

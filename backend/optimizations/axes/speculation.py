@@ -1,7 +1,6 @@
 """Whether draft tokens are proposed and verified together."""
 
 from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
-from tokendyno.backend.optimizations.conditions import kv_cache
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 
@@ -33,14 +32,14 @@ _RULES = (
         "transformers 5.22: models/prophetnet/modeling_prophetnet.py, ProphetNetDecoder.forward",
     ),
     blocked(
-        lambda s: kv_cache(s).static,
+        lambda s: s.cache.static,
         "Rejected draft tokens are cropped from the cache, which a static cache does not support: transformers "
         "refuses it.",
         _CODE,
         fix=(("cache", "dynamic"),),
     ),
     blocked(
-        lambda s: kv_cache(s).quantized,
+        lambda s: s.cache.quantized,
         "Rejected draft tokens are cropped from the cache, which a quantized cache does not support: it fails at "
         "the first one.",
         "transformers 5.22: cache_utils.py, DynamicLayer.crop on the layers of QuantizedCache",

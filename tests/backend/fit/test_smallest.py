@@ -143,10 +143,9 @@ def test_a_checkpoint_whose_library_is_not_here_would_fit_as_it_is(tmp_path: Pat
 
 
 def test_packed_weights_that_would_be_dequantized_here_would_fit_elsewhere() -> None:
-    gpus = (replace(H200.gpus[0], free_bytes=24 * GIB),)
-    packages = tuple(package for package in H200.packages if package[0] != "triton")
-    words = said("gpt-oss-20b", machine=replace(H200, gpus=gpus, packages=packages))
-    assert " would fit on this machine with Prefill chunks " in words and "The MXFP4 kernels need triton" in words
+    gpus = (replace(H200.gpus[0], free_bytes=24 * GIB, capability=(7, 5)),)
+    words = said("gpt-oss-20b", machine=replace(H200, gpus=gpus, hub_offline=True))
+    assert " would fit on this machine with Prefill chunks " in words and "neither in the Hub cache" in words
 
 
 def test_this_machine_is_given_no_more_gpus_than_it_has() -> None:

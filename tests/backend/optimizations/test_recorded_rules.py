@@ -25,7 +25,7 @@ from tokendyno.backend.models.facts import CacheLayers
 from tokendyno.backend.models.router import Router
 from tokendyno.backend.optimizations import Choice, Optimization, Subject, all_axes
 from tokendyno.backend.optimizations.axes.attention import HUB_FA2, HUB_FA3, HUB_FA4
-from tokendyno.backend.optimizations.mxfp4 import KERNELS
+from tokendyno.backend.optimizations.routed import KERNELS
 
 FILE = Path(__file__).with_name("recorded_rules.txt")
 DRAWS = 1_000
@@ -90,7 +90,6 @@ CACHES = (
 )
 ROUTERS = (Router("group_limited_greedy"), Router(groups=8, experts=12), Router(narrowed=True), Router(clipped=True))
 CAPABILITIES = ((5, 2), (6, 0), (7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (9, 0), (10, 0))
-TRITON = ("3.3.1", "3.4.0", "3.4.1", "3.5.0", "3.6.0")
 FOLDERS = ((), ("RMSNorm",), ("DecoderLayer", "RMSNorm"), ("DecoderLayerOfGPT2", "RMSNorm"))
 REPOSITORIES = (HUB_FA2, HUB_FA3, HUB_FA4, KERNELS, "kernels-community/rotary", "kernels-community/activation")
 
@@ -140,8 +139,6 @@ def model(chance: Chance) -> ModelFacts:
 def machine(chance: Chance) -> Machine:
     """With or without GPUs, packages, kernels, the Hub and other machines."""
     packages = {name: version for name, version in H200.packages if not chance.often(f"without {name}", 0.15)}
-    if "triton" in packages:
-        packages["triton"] = chance.of("triton", TRITON)
     gpus = chance.of("gpus", (0, 0, 1, 1, 1, 2, 4)) if chance.often("many", 0.5) else chance.of("gpu", (0, 1))
     card = Gpu(0, "a GPU", 80 * GIB, 79 * GIB, chance.of("capability", CAPABILITIES))
     return replace(

@@ -4,8 +4,8 @@ script prints it."""
 import json
 
 from tokendyno.backend.optimizations.axes.quantization import rules
-from tokendyno.backend.optimizations.base import Choice, Optimization, Subject, load_with
-from tokendyno.backend.optimizations.conditions import compute_dtype
+from tokendyno.backend.optimizations.base import Choice, Optimization, load_with
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.predict.quantized import INT4_GROUP
 from tokendyno.backend.predict.weights import packed_matrices
@@ -222,7 +222,7 @@ class Quantization(Optimization):
         return "mxfp4" if name == "none" and subject.facts.quantization == "mxfp4" else name
 
     def details(self, plan: Plan, subject: Subject) -> str:
-        values, stored = values_text(plan.load, compute_dtype(subject)), subject.facts.stored
+        values, stored = values_text(plan.load, subject.compute_dtype), subject.facts.stored
         return values if stored is None else f"{values} The checkpoint's quantization_config: {stored.says}.".strip()
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:

@@ -3,9 +3,9 @@ published, runs as it is, and where it is dequantized."""
 
 from dataclasses import replace
 
-from tokendyno.backend.optimizations import mxfp4, routed
-from tokendyno.backend.optimizations.base import Rule, Subject, When, blocked, fallback, note
-from tokendyno.backend.optimizations.conditions import asks_to_compile, compute_dtype
+from tokendyno.backend.optimizations.base import Rule, When, blocked, fallback, note
+from tokendyno.backend.optimizations.routed import KERNELS, MXFP4_OBSTACLES
+from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.predict.quantized import INT4_GROUP
 
 _MERGE = "transformers 5.22: quantizers/auto.py, AutoHfQuantizer.merge_quantization_configs raises ValueError"
@@ -159,7 +159,7 @@ BNB_INT8 = (
         (("quantization", "torchao-int8"),),
     ),
     note(
-        lambda s: compute_dtype(s) != "float16",
+        lambda s: s.compute_dtype != "float16",
         "LLM.int8() casts the input of each layer to float16, whatever the dtype.",
         "bitsandbytes 0.50: autograd/_functions.py, MatMul8bitLt.forward",
     ),
@@ -174,11 +174,6 @@ BNB_INT8 = (
 
 BNB_4BIT = (
     *_BNB,
-    blocked(
-        lambda s: s.cuda and s.machine.capability < (6, 0),
-        "bitsandbytes' 4-bit weights need a GPU of compute capability 6.0 (Pascal) or later.",
-        _BNB_DOCS,
-    ),
     blocked(
         lambda s: _repacked(s) and any(m.rows % 32 or m.columns % 64 for m in s.facts.matrices if m.kind in _BNB_KINDS),
         "On a CPU with AVX512-BF16 bitsandbytes repacks 4-bit weights at the first step, which needs matrices with "
@@ -221,14 +216,14 @@ TORCHAO = (
 TORCHAO_FP8 = (
     *TORCHAO,
     blocked(
-        lambda s: _before_fp8(s) and asks_to_compile(s),
+        lambda s: _before_fp8(s) and s.asks_to_compile,
         "Triton has no float8 (fp8e4nv) below compute capability 8.9, so Inductor's code for these weights does not "
         "compile.",
         "https://github.com/triton-lang/triton: type fp8e4nv not supported in this architecture",
         (("quantization", "torchao-int8"),),
     ),
     note(
-        lambda s: _before_fp8(s) and not asks_to_compile(s),
+        lambda s: _before_fp8(s) and not s.asks_to_compile,
         "Float8 arithmetic needs compute capability 8.9 (Ada, Hopper): here weights are dequantized before every "
         "GEMM, which saves memory but no time; untested.",
         "https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html",
@@ -257,7 +252,7 @@ TORCHAO_INT4 = (
         (("quantization", "torchao-int8"),),
     ),
     blocked(
-        lambda s: compute_dtype(s) != "bfloat16",
+        lambda s: s.compute_dtype != "bfloat16",
         "torchao's 4-bit kernel supports bfloat16 only.",
         "torchao 0.18: int4_tile_packed_to_4d_tensor.py, from_hp",
         (("dtype", "bfloat16"),),
@@ -294,41 +289,23 @@ QUANTO_INT4 = (
 )
 
 
-_VALIDATE = "transformers 5.22: quantizers/quantizer_mxfp4.py, validate_environment"
-_DEQUANTIZES = "transformers dequantizes the weights to bfloat16"
-
-
-def _falls_back(obstacle: When, reason: str, source: str = _VALIDATE) -> Rule:
+def _falls_back(obstacle: When, reason: str, source: str) -> Rule:
     return fallback(
-        lambda s: mxfp4.available(s) and obstacle(s) and not mxfp4.own(s), reason, source, becomes="mxfp4-dequantized"
+        lambda s: s.has_mxfp4 and obstacle(s) and not s.mxfp4_by_own, reason, source, becomes="mxfp4-dequantized"
     )
 
 
-_NATIVE = (
-    _falls_back(routed.no_gpu, f"MXFP4 weights run on NVIDIA GPUs only; {_DEQUANTIZES}, with a warning."),
-    _falls_back(mxfp4.old_gpu, f"The MXFP4 kernels need compute capability 7.5: {_DEQUANTIZES}, with a warning."),
-    _falls_back(mxfp4.old_triton, f"The MXFP4 kernels need triton 3.4: {_DEQUANTIZES}, with a warning."),
-    _falls_back(
-        routed.no_kernels_package,
-        f"The MXFP4 kernels are loaded by the package kernels, which is not installed: {_DEQUANTIZES}, with a warning.",
-    ),
-    _falls_back(
-        mxfp4.kernel_unreachable,
-        f"The kernel {mxfp4.KERNELS} is neither in the Hub cache nor in LOCAL_KERNELS, the Hub is offline, and "
-        f"tokendyno's own kernels (experts=triton) cannot run here: {_DEQUANTIZES}.",
-        "kernels 0.17: load.py, get_kernel",
-    ),
-)
+_NATIVE = tuple(_falls_back(*obstacle) for obstacle in MXFP4_OBSTACLES)
 
 _STANDS_IN = note(
-    lambda s: mxfp4.available(s) and s.choices["experts"] == "auto" and mxfp4.own(s),
-    f"Across ranks, and where the kernel {mxfp4.KERNELS} cannot be had, tokendyno's own kernels compute the experts "
+    lambda s: s.has_mxfp4 and s.choices["experts"] == "auto" and s.mxfp4_by_own,
+    f"Across ranks, and where the kernel {KERNELS} cannot be had, tokendyno's own kernels compute the experts "
     "(experts=triton).",
-    "backend/optimizations/mxfp4.py: own",
+    "backend/optimizations/subject.py: mxfp4_by_own",
 )
 
 _OTHER_DTYPE = note(
-    lambda s: mxfp4.native(s) and not mxfp4.own(s) and compute_dtype(s) != "bfloat16",
+    lambda s: s.mxfp4_native and not s.mxfp4_by_own and s.compute_dtype != "bfloat16",
     "The MXFP4 kernels compute in bfloat16: another dtype is untested.",
     "triton_kernels 3.5: tensor_details/layout_details/hopper_value.py, mxfp4_to_bf16_triton",
     fix=(("dtype", "bfloat16"),),
@@ -337,7 +314,7 @@ _OTHER_DTYPE = note(
 
 def _of_a_checkpoint(rule: Rule) -> Rule:
     """The rule for a checkpoint in MXFP4, not for random weights that could be."""
-    return replace(rule, when=lambda s: mxfp4.published(s) and rule.when(s))
+    return replace(rule, when=lambda s: s.facts.quantization == "mxfp4" and rule.when(s))
 
 
 MXFP4_CHECKPOINT = (
@@ -352,7 +329,7 @@ MXFP4_CHECKPOINT = (
 )
 
 _DENSE_GPT_OSS = blocked(
-    lambda s: s.facts.architecture == "gpt_oss" and not mxfp4.available(s),
+    lambda s: s.facts.architecture == "gpt_oss" and not s.has_mxfp4,
     "These weights are dense, and what transformers quantizes on the fly fails at the first step. Use a checkpoint "
     "in MXFP4, such as openai/gpt-oss-20b.",
     "transformers 5.22: integrations/mxfp4.py, Mxfp4Quantize leaves the packed shape; run on one H200",
@@ -364,7 +341,7 @@ _NOT_GPT_OSS = blocked(
 )
 
 _ODD_BLOCKS = blocked(
-    lambda s: mxfp4.available(s) and any(m.columns % 32 for m in s.facts.matrices if m.kind == "expert"),
+    lambda s: s.has_mxfp4 and any(m.columns % 32 for m in s.facts.matrices if m.kind == "expert"),
     "MXFP4 quantizes blocks of 32 weights, and the width of this model's experts is not a multiple of 32.",
     "OCP Microscaling Formats v1.0, table 1",
 )
@@ -374,7 +351,7 @@ MXFP4 = (_NOT_GPT_OSS, _DENSE_GPT_OSS, _ODD_BLOCKS, *_NATIVE, _STANDS_IN, _OTHER
 DEQUANTIZED = (
     _ODD_BLOCKS,
     blocked(
-        lambda s: not mxfp4.available(s),
+        lambda s: not s.has_mxfp4,
         "There is nothing to dequantize: this checkpoint has no MXFP4 weights.",
         "transformers 5.22: quantizers/auto.py, get_hf_quantizer",
     ),

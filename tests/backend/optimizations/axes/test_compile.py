@@ -19,7 +19,6 @@ from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.export.script import script
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import all_axes, subject_of
-from tokendyno.backend.optimizations.conditions import skips_compilation
 from tokendyno.backend.plan import STATIC, CompileValues, GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.worker.prove.compile_log import break_places
 from tokendyno.backend.worker.prove.observation import Observation
@@ -78,8 +77,8 @@ def test_how_a_checkpoint_is_packed_decides_whether_generate_compiles_it() -> No
             continue
         model = replace(facts(LLAMA), quantization=name)
         choices = {"compile": "default", "cache": "static", "quantization": "none"}
-        assert skips_compilation(subject_of(model, H200, choices)) is (kind.is_compileable is inherited), name
-        assert not skips_compilation(subject_of(model, H200, choices | {"loop": "own"}))
+        assert subject_of(model, H200, choices).skips_compilation is (kind.is_compileable is inherited), name
+        assert not subject_of(model, H200, choices | {"loop": "own"}).skips_compilation
 
 
 @pytest.mark.parametrize("mode", MODES[1:])

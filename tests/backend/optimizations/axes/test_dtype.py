@@ -12,7 +12,7 @@ from tokendyno.backend.evidence import Evidence, Finding
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.hardware.number_formats import FormatTime
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations.conditions import CLEARLY_SLOWER
+from tokendyno.backend.optimizations.subject import CLEARLY_SLOWER
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.witness import find

@@ -209,7 +209,6 @@ class rotary_pos_emb(nn.Module):
 
 def test_the_rules_know_what_transformers_maps() -> None:
     from tests.support.machines import CPU, H200, facts
-    from tokendyno.backend.optimizations.conditions import hub_kernel_layers
 
     names = {
         "llama": "random:Llama-3-8B",
@@ -229,7 +228,7 @@ def test_the_rules_know_what_transformers_maps() -> None:
                 for kind, mode, repo in kernels._repositories(known.get(point, {})):
                     if kind == device and Mode.INFERENCE in mode and isinstance(repo, LayerRepository):
                         mapped[point] = repo._repo_id
-            assert hub_kernel_layers(subject_of(facts(name), machine, {})) == mapped, (architecture, device)
+            assert subject_of(facts(name), machine, {}).hub_kernel_layers == mapped, (architecture, device)
 
 
 def matrices(model: Any) -> list[Any]:
