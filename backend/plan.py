@@ -280,7 +280,12 @@ class Plan(msgspec.Struct, frozen=True):
         """A loaded model can be reused for any plan with the same key."""
         return hashlib.sha256(msgspec.json.encode(self.load)).hexdigest()[:16]
 
-    def batched(self, **changes: Any) -> "Plan":
-        """This plan with these fields of its `BatchPlan` changed."""
-        batch = msgspec.structs.replace(self.generate.batch, **changes)
-        return msgspec.structs.replace(self, generate=msgspec.structs.replace(self.generate, batch=batch))
+    def with_load(self, **changes: Any) -> "Plan":
+        """This plan with these fields of its `LoadPlan` changed."""
+        return msgspec.structs.replace(self, load=msgspec.structs.replace(self.load, **changes))
+
+    def with_generate(self, **changes: Any) -> "Plan":
+        return msgspec.structs.replace(self, generate=msgspec.structs.replace(self.generate, **changes))
+
+    def with_batch(self, **changes: Any) -> "Plan":
+        return self.with_generate(batch=msgspec.structs.replace(self.generate.batch, **changes))

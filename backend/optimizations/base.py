@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
 from tokendyno.backend.evidence import Level, Verdict
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
@@ -45,6 +43,7 @@ MOST_LOSS = 1_000
 
 
 When = Callable[[Subject], bool]
+Reason = str | Callable[[Subject], str]
 Fix = tuple[tuple[str, str], ...]
 
 
@@ -52,6 +51,7 @@ Fix = tuple[tuple[str, str], ...]
 class Rule:
     """If `when` holds for a subject, the choice gets a verdict with this reason.
 
+    reason    a text, or what makes one for the subject
     becomes   with level "fallback": the choice that will run instead
     fix       changes that resolve it, as (axis, choice); None: of a fallback to take what will run instead, else the
               default of the rule's own axis
@@ -59,23 +59,26 @@ class Rule:
 
     level: Level
     when: When
-    reason: str
+    reason: Reason
     source: str
     becomes: str = ""
     fix: Fix | None = None
 
+    def says(self, subject: Subject) -> str:
+        return self.reason if isinstance(self.reason, str) else self.reason(subject)
 
-def blocked(when: When, reason: str, source: str, fix: Fix | None = None) -> Rule:
+
+def blocked(when: When, reason: Reason, source: str, fix: Fix | None = None) -> Rule:
     """A rule that refuses the choice."""
     return Rule("blocked", when, reason, source, fix=fix)
 
 
-def fallback(when: When, reason: str, source: str, becomes: str, fix: Fix | None = None) -> Rule:
+def fallback(when: When, reason: Reason, source: str, becomes: str, fix: Fix | None = None) -> Rule:
     """A rule by which another choice runs instead."""
     return Rule("fallback", when, reason, source, becomes, fix)
 
 
-def note(when: When, reason: str, source: str, fix: Fix = ()) -> Rule:
+def note(when: When, reason: Reason, source: str, fix: Fix = ()) -> Rule:
     """A rule that only says something."""
     return Rule("note", when, reason, source, fix=fix)
 
@@ -191,7 +194,7 @@ class Optimization:
         """The verdicts of that choice's rules that hold for the subject. Where a refusal asks for another choice of the
         same axis, those that ask for changes of other axes are left out: they would not help."""
         verdicts = [
-            Verdict(rule.level, self.name, rule.reason, self.fix_of(rule), rule.source, rule.becomes)
+            Verdict(rule.level, self.name, rule.says(subject), self.fix_of(rule), rule.source, rule.becomes)
             for rule in self.choice(name).rules
             if rule.when(subject)
         ]
@@ -209,9 +212,9 @@ class Optimization:
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         part, field = self.sets.split(".")
-        setters: dict[str, Callable[..., Plan]] = {"load": load_with, "generate": generate_with, "batch": Plan.batched}
         value = self.choice(name).value
-        return setters[part](plan, **{field: name if value is None else value})
+        change = {"load": plan.with_load, "generate": plan.with_generate, "batch": plan.with_batch}[part]
+        return change(**{field: name if value is None else value})
 
     def write(self, script: Script, plan: Plan) -> None:
         """Add this axis's part of the plan to the exported script; nothing if it is the default."""
@@ -222,11 +225,3 @@ class ManyRequests(Optimization):
 
     decoders_only = True
     many_requests = True
-
-
-def load_with(plan: Plan, **changes: Any) -> Plan:
-    return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, **changes))
-
-
-def generate_with(plan: Plan, **changes: Any) -> Plan:
-    return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, **changes))

@@ -1,6 +1,6 @@
 """How torch's CUDA allocator takes memory from the GPU."""
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, load_with, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, note
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
@@ -35,7 +35,7 @@ class Allocator(Optimization):
         return name if subject.cuda else self.default
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return load_with(plan, allocator=self.resolve(name, subject))
+        return plan.with_load(allocator=self.resolve(name, subject))
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.allocator == "expandable":

@@ -4,8 +4,6 @@ FlashAttention: transformers substitutes Hub kernels for packages that are not i
 implementation that would actually be used.
 """
 
-from collections.abc import Callable
-
 from tokendyno.backend.models.families import NO_FLASH, NO_FLEX, NO_SDPA
 from tokendyno.backend.optimizations.base import (
     REPOSITORY,
@@ -15,7 +13,6 @@ from tokendyno.backend.optimizations.base import (
     blocked,
     divided,
     fallback,
-    load_with,
     note,
 )
 from tokendyno.backend.optimizations.shared_rules import needs_compiler
@@ -43,22 +40,13 @@ def taken(name: str, subject: Subject) -> str:
     return _INSTEAD[name] if package and not subject.machine.has(package) else name
 
 
-def flash_rules(name: str) -> tuple[Rule, ...]:
-    return (
-        *_unsupported(name),
-        *_out_of_reach(name),
-        *_replaced(name),
-        note(
-            lambda s: s.compiles,
-            "FlashAttention cannot be traced: each call is a graph break in the compiled step.",
-            "transformers 5.22: GenerationMixin._valid_auto_compile_criteria",
-        ),
-    )
-
-
 def _repository(s: Subject) -> str:
     """The kernel repository that the choice "hub" names, without its revision; "" for none."""
-    return s.values.get("attention", {}).get("repository", "").partition("@")[0]
+    return s.value("attention", "repository").partition("@")[0]
+
+
+def _offline_without(repository: str, s: Subject) -> bool:
+    return s.machine.hub_offline and repository not in s.machine.hub_kernels
 
 
 ANY_HUB = (
@@ -68,7 +56,7 @@ ANY_HUB = (
         _CHECK,
     ),
     blocked(
-        lambda s: bool(_repository(s)) and s.machine.hub_offline and _repository(s) not in s.machine.hub_kernels,
+        lambda s: bool(_repository(s)) and _offline_without(_repository(s), s),
         "This kernel is not in the Hub cache, and the Hub is offline (HF_HUB_OFFLINE). Point to a local copy with "
         "LOCAL_KERNELS=org/name=/folder.",
         _CHECK,
@@ -82,8 +70,8 @@ ANY_HUB = (
 )
 
 
-def _unsupported(name: str) -> tuple[Rule, ...]:
-    """What the device, the model or the number format refuses."""
+def flash_rules(name: str) -> tuple[Rule, ...]:
+    package = f"the package {_PACKAGES[name]} is not installed, " if name in _PACKAGES else ""
     return (
         blocked(lambda s: not s.cuda, f"{_TITLES.get(name, f'The kernel {name}')} runs on NVIDIA GPUs only.", _FLASH),
         blocked(
@@ -108,69 +96,45 @@ def _unsupported(name: str) -> tuple[Rule, ...]:
             "https://huggingface.co/kernels-community/vllm-flash-attn3",
         ),
         blocked(
-            lambda s: name == FA4 and s.cuda and s.machine.capability < (9, 0),
-            "FlashAttention 4 needs compute capability 9.0 (Hopper) or later.",
-            f"{_FLASH}: cuda_min_major_version",
+            lambda s: s.cuda and "/" in taken(name, s) and _offline_without(taken(name, s), s),
+            lambda s: (
+                f"This needs the kernel {taken(name, s)}: {package}it is not in the Hub cache, and the Hub is offline "
+                f"(HF_HUB_OFFLINE). Point to a local copy with LOCAL_KERNELS={taken(name, s)}=/folder."
+            ),
+            _CHECK,
         ),
     )
 
 
-def _out_of_reach(name: str) -> tuple[Rule, ...]:
-    """Packages and kernels that are needed and not here."""
-    repositories = dict.fromkeys((_INSTEAD.get(name, name), *([HUB_FA3] if name in _NO_SINKS else [])))
-    also = f"the package {_PACKAGES[name]} is not installed, " if name in _PACKAGES else ""
-
-    def offline(repo: str) -> Callable[[Subject], bool]:
-        def missing(subject: Subject) -> bool:
-            needed = subject.cuda and taken(name, subject) == repo
-            return needed and subject.machine.hub_offline and repo not in subject.machine.hub_kernels
-
-        return missing
-
-    return (
-        *(
-            blocked(
-                offline(repo),
-                f"This needs the kernel {repo}: {also}it is not in the Hub cache, and the Hub is offline "
-                f"(HF_HUB_OFFLINE). Point to a local copy with LOCAL_KERNELS={repo}=/folder.",
-                _CHECK,
-            )
-            for repo in repositories
-        ),
+def _from_hub(name: str) -> Rule:
+    """The Hub's kernel runs where the package of that name is not installed."""
+    reason = f"The package {_PACKAGES[name]} is not installed; transformers uses {{}}{_INSTEAD[name]} instead."
+    if name == FA4:  # whose kernel is no choice of its own
+        return note(lambda s: s.cuda and taken(name, s) == HUB_FA4, reason.format("the kernel "), _CHECK)
+    return fallback(
+        lambda s: s.cuda and not s.facts.sinks and taken(name, s) == _INSTEAD[name],
+        reason.format(""),
+        _CHECK,
+        becomes=_INSTEAD[name],
     )
 
 
-def _replaced(name: str) -> tuple[Rule, ...]:
-    """A fallback where another implementation is used instead."""
-    rules = []
-    if name in _NO_SINKS:
-        rules.append(
-            fallback(
-                lambda s: s.facts.sinks and s.cuda,
-                f"Only {HUB_FA3} and FlashAttention 4 support attention sinks; transformers uses {HUB_FA3} instead.",
-                "transformers 5.22: GptOssPreTrainedModel._compatible_flash_implementations",
-                becomes=HUB_FA3,
-            )
-        )
-    if name in (FA2, FA3):
-        rules.append(
-            fallback(
-                lambda s: s.cuda and not s.facts.sinks and taken(name, s) == _INSTEAD[name],
-                f"The package {_PACKAGES[name]} is not installed; transformers uses {_INSTEAD[name]} instead.",
-                _CHECK,
-                becomes=_INSTEAD[name],
-            )
-        )
-    if name == FA4:
-        rules.append(
-            note(
-                lambda s: s.cuda and taken(name, s) == HUB_FA4,
-                f"The package flash-attn-4 is not installed; transformers uses the kernel {HUB_FA4} instead.",
-                _CHECK,
-            )
-        )
-    return tuple(rules)
-
+_BEFORE_HOPPER = blocked(
+    lambda s: s.cuda and s.machine.capability < (9, 0),
+    "FlashAttention 4 needs compute capability 9.0 (Hopper) or later.",
+    f"{_FLASH}: cuda_min_major_version",
+)
+_WITHOUT_SINKS = fallback(
+    lambda s: s.facts.sinks and s.cuda,
+    f"Only {HUB_FA3} and FlashAttention 4 support attention sinks; transformers uses {HUB_FA3} instead.",
+    "transformers 5.22: GptOssPreTrainedModel._compatible_flash_implementations",
+    becomes=HUB_FA3,
+)
+_UNTRACED = note(
+    lambda s: s.compiles,
+    "FlashAttention cannot be traced: each call is a graph break in the compiled step.",
+    "transformers 5.22: GenerationMixin._valid_auto_compile_criteria",
+)
 
 _NO_SDPA_RULES = (
     fallback(
@@ -332,19 +296,34 @@ class Attention(Optimization):
         Choice(
             "flex_attention", "PyTorch's attention with compiled masks and score modifications.", FLEX_RULES, loss=24
         ),
-        Choice(FA2, "The package flash-attn.", flash_rules(FA2), title=_TITLES[FA2]),
-        Choice(FA3, "The package flash-attn-3, for Hopper.", flash_rules(FA3), title=_TITLES[FA3]),
-        Choice(FA4, "The package flash-attn-4, for Hopper and Blackwell.", flash_rules(FA4), title=_TITLES[FA4]),
+        Choice(
+            FA2,
+            "The package flash-attn.",
+            (*flash_rules(FA2), _WITHOUT_SINKS, _from_hub(FA2), _UNTRACED),
+            title=_TITLES[FA2],
+        ),
+        Choice(
+            FA3,
+            "The package flash-attn-3, for Hopper.",
+            (*flash_rules(FA3), _WITHOUT_SINKS, _from_hub(FA3), _UNTRACED),
+            title=_TITLES[FA3],
+        ),
+        Choice(
+            FA4,
+            "The package flash-attn-4, for Hopper and Blackwell.",
+            (*flash_rules(FA4), _BEFORE_HOPPER, _from_hub(FA4), _UNTRACED),
+            title=_TITLES[FA4],
+        ),
         Choice(
             HUB_FA2,
             "FlashAttention 2 as prebuilt, from the Hub (kernels-community).",
-            flash_rules(HUB_FA2),
+            (*flash_rules(HUB_FA2), _WITHOUT_SINKS, _UNTRACED),
             title="FlashAttention 2, Hub kernel",
         ),
         Choice(
             HUB_FA3,
             "vLLM's FlashAttention 3, which supports attention sinks; prebuilt, from the Hub (kernels-community).",
-            flash_rules(HUB_FA3),
+            (*flash_rules(HUB_FA3), _UNTRACED),
             title="FlashAttention 3 with sinks, Hub kernel",
         ),
         Choice(
@@ -366,7 +345,7 @@ class Attention(Optimization):
         if name == self.resolve("auto", subject):
             return plan
         choice, values = divided(name)
-        return load_with(plan, attention=values.get("repository", choice), sinks=values.get("sinks") != "off")
+        return plan.with_load(attention=values.get("repository", choice), sinks=values.get("sinks") != "off")
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.attention is None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tokendyno.backend.models.facts import CacheLayers
-from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, blocked, generate_with, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, blocked, note
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.optimizations.whole_layers import WHOLE
 from tokendyno.backend.plan import CACHES, STATIC_FP8, CacheKind, Plan
@@ -315,7 +315,7 @@ class Cache(Optimization):
     )  # fmt: skip
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return generate_with(plan, cache=CACHES[name])
+        return plan.with_generate(cache=CACHES[name])
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.generate.cache not in (CACHES[self.default], STATIC_FP8):  # the loop writes its own

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, divided, fallback, generate_with, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, divided, fallback, note
 from tokendyno.backend.optimizations.shared_rules import needs_compiler
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import CompileValues, Plan
@@ -17,19 +17,6 @@ _ZERO_GPU = blocked(
     "ZeroGPU has no torch.compile: its GPU is lent for seconds at a time, to a process that is not kept.",
     "https://huggingface.co/docs/hub/spaces-zerogpu",
 )
-_LOOP_NEEDS_STATIC = blocked(
-    lambda s: s.decoder and s.own_loop and not s.cache.fixed,
-    "The custom decode loop compiles a step on tensors that never move, and so on the static cache only.",
-    "backend/worker/loop/step.py",
-    fix=(("cache", "static"),),
-)
-_NOT_GROWING = blocked(
-    lambda s: s.decoder and not s.own_loop and not s.cache.fixed and not _grows_unquantized(s),
-    "generate compiles the decode step on a static cache only; with an offloaded or quantized one it silently skips "
-    "compilation.",
-    _DOCS,
-    fix=(("cache", "static"),),
-)
 _GRAPHS_NEED_STATIC = blocked(
     lambda s: s.cuda and _compiles_growing(s),
     "CUDA graphs of torch.compile write each step's keys and values over those of the step before, which a growing "
@@ -37,70 +24,75 @@ _GRAPHS_NEED_STATIC = blocked(
     "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
     fix=(("cache", "static"),),
 )
-_RECOMPILES = note(
-    lambda s: _compiles_growing(s),
-    "With a growing cache each new length is a new shape: the model is compiled again, up to 8 times, also in the "
-    "middle of a text, and each time takes as long as the first. A run that holds this is slower than without "
-    "torch.compile. Then it goes on with symbolic lengths, or uncompiled. Set cache=static, which is compiled once.",
-    "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
-)
-_NO_COMPILER = needs_compiler(lambda s: not s.skips_compilation)
-_VALUES_IN_GENERATE = blocked(
-    lambda s: s.decoder and s.own_loop and "compile" in s.values,
-    "fullgraph, backend, dynamic and options are what generate hands to torch.compile, and graph_break breaks what it "
-    "compiles; the custom decode loop compiles a step of its own.",
-    "backend/worker/loop/loop.py",
-    fix=(("loop", "generate"),),
-)
-_OPTIONS_OF_INDUCTOR = blocked(
-    lambda s: (
-        s.values.get("compile", {}).get("backend") in ("aot_eager", "eager")
-        and bool(_compile_values(s.values["compile"]).options)
-    ),
-    "These options are Inductor's: torch hands them to the backend, and this one takes none.",
-    "torch.compile(options=...)",
-    fix=(("compile", "default"),),
-)
-_ON_PURPOSE = note(
-    lambda s: "graph_break" in s.values.get("compile", {}),
-    "graph_break puts a print, or a branch on a value of the data, into the forward pass on purpose: the row names the "
-    "line at which the graph breaks. Compare with an arm without. fullgraph=true makes it an error.",
-    "backend/worker/compiler/graph_break.py",
-)
-_TWO_SHAPES = blocked(
-    lambda s: s.choices["shapes"] == "dynamic" and s.values.get("compile", {}).get("dynamic") == "false",
-    "shapes=dynamic asks for symbolic shapes, and dynamic=false for none.",
-    "torch.compile(dynamic=...)",
-    fix=(("shapes", "exact"),),
-)
-_COUNTS_TOKENS = note(
-    lambda s: (
-        s.values.get("compile", {}).get("dynamic") == "false"
-        and s.decoder
-        and s.cache.fixed
-        and "sliding" in s.facts.layer_kinds
-    ),
-    "A static cache counts the tokens of a sliding window in a whole number: with dynamic=false the step is compiled "
-    "again for each token, and after 8 times no more. fullgraph=true makes that an error.",
-    "measured with torch 2.13, transformers 5.22: cumulative_length_int of the cache's layers is a guard",
-)
 _CACHE_RULES = (
     _ZERO_GPU,
-    _COUNTS_TOKENS,
-    _VALUES_IN_GENERATE,
-    _OPTIONS_OF_INDUCTOR,
-    _ON_PURPOSE,
-    _TWO_SHAPES,
-    _NO_COMPILER,
-    _LOOP_NEEDS_STATIC,
-    _NOT_GROWING,
-    _RECOMPILES,
+    note(
+        lambda s: (
+            s.value("compile", "dynamic") == "false"
+            and s.decoder
+            and s.cache.fixed
+            and "sliding" in s.facts.layer_kinds
+        ),
+        "A static cache counts the tokens of a sliding window in a whole number: with dynamic=false the step is "
+        "compiled again for each token, and after 8 times no more. fullgraph=true makes that an error.",
+        "measured with torch 2.13, transformers 5.22: cumulative_length_int of the cache's layers is a guard",
+    ),
+    blocked(
+        lambda s: s.decoder and s.own_loop and "compile" in s.values,
+        "fullgraph, backend, dynamic and options are what generate hands to torch.compile, and graph_break breaks what "
+        "it compiles; the custom decode loop compiles a step of its own.",
+        "backend/worker/loop/loop.py",
+        fix=(("loop", "generate"),),
+    ),
+    blocked(
+        lambda s: (
+            s.value("compile", "backend") in ("aot_eager", "eager")
+            and bool(_compile_values(s.values["compile"]).options)
+        ),
+        "These options are Inductor's: torch hands them to the backend, and this one takes none.",
+        "torch.compile(options=...)",
+        fix=(("compile", "default"),),
+    ),
+    note(
+        lambda s: bool(s.value("compile", "graph_break")),
+        "graph_break puts a print, or a branch on a value of the data, into the forward pass on purpose: the row names "
+        "the line at which the graph breaks. Compare with an arm without. fullgraph=true makes it an error.",
+        "backend/worker/compiler/graph_break.py",
+    ),
+    blocked(
+        lambda s: s.choices["shapes"] == "dynamic" and s.value("compile", "dynamic") == "false",
+        "shapes=dynamic asks for symbolic shapes, and dynamic=false for none.",
+        "torch.compile(dynamic=...)",
+        fix=(("shapes", "exact"),),
+    ),
+    needs_compiler(lambda s: not s.skips_compilation),
+    blocked(
+        lambda s: s.decoder and s.own_loop and not s.cache.fixed,
+        "The custom decode loop compiles a step on tensors that never move, and so on the static cache only.",
+        "backend/worker/loop/step.py",
+        fix=(("cache", "static"),),
+    ),
+    blocked(
+        lambda s: s.decoder and not s.own_loop and not s.cache.fixed and not _grows_unquantized(s),
+        "generate compiles the decode step on a static cache only; with an offloaded or quantized one it silently "
+        "skips compilation.",
+        _DOCS,
+        fix=(("cache", "static"),),
+    ),
+    note(
+        lambda s: _compiles_growing(s),
+        "With a growing cache each new length is a new shape: the model is compiled again, up to 8 times, also in the "
+        "middle of a text, and each time takes as long as the first. A run that holds this is slower than without "
+        "torch.compile. Then it goes on with symbolic lengths, or uncompiled. Set cache=static, which is compiled "
+        "once.",
+        "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
+    ),
 )
 _UNTUNED_INT8 = note(
     lambda s: (
         s.cuda
         and s.choices["quantization"] == "torchao-int8"
-        and s.values.get("compile", {}).get("coordinate_descent_tuning") != "true"
+        and s.value("compile", "coordinate_descent_tuning") != "true"
     ),
     "Without coordinate descent tuning, which the modes max-autotune turn on, torch.compile computes torchao's int8 "
     "products with a kernel that takes 16 times as long as bfloat16 does on an H200, one token at a time.",
@@ -233,7 +225,7 @@ class Compile(Optimization):
         name, values = divided(name)
         module = name == "module"
         mode = None if module or name == "off" else name
-        return generate_with(plan, compile_mode=mode, compile_module=module, compile_values=_compile_values(values))
+        return plan.with_generate(compile_mode=mode, compile_module=module, compile_values=_compile_values(values))
 
     def write(self, script: Script, plan: Plan) -> None:
         """The custom decode loop compiles its step itself: see `loop`."""

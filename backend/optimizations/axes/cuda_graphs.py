@@ -1,6 +1,6 @@
 """Whether the kernels of a step are launched one by one or replayed as CUDA graphs, and who captures them."""
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, generate_with
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked
 from tokendyno.backend.optimizations.shared_rules import skipped
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
@@ -134,7 +134,7 @@ class CudaGraphs(Optimization):
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         kind = "auto" if name == self.resolve("auto", subject) else name
-        return generate_with(plan, cuda_graphs=kind)
+        return plan.with_generate(cuda_graphs=kind)
 
     def write(self, script: Script, plan: Plan) -> None:
         """The custom decode loop captures its step itself: see `loop`."""

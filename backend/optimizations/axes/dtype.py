@@ -1,7 +1,6 @@
 """The number format of weights, activations and KV cache."""
 
-from tokendyno.backend.evidence import Verdict
-from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, load_with, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, note
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, Plan
 from tokendyno.backend.predict.weights import weight_bytes
@@ -12,11 +11,6 @@ _TORCH = "https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch-dtyp
 _CPU = "measured: docs/figures.md, Memory"
 
 
-def _builds_kernels_for_each_length(s: Subject) -> bool:
-    """oneDNN's bfloat16 matrix products outside of sdpa, whose shape grows with the cache."""
-    return s.decoder and not s.cuda and s.cache.grows and s.attention == "eager"
-
-
 def _too_small_for_bfloat16(s: Subject) -> bool:
     """Whether the model is as small as those that a worker runs on one thread: measured on either side of that size."""
     small = weight_bytes(s.facts, "bfloat16", s.choices["quantization"]) < ONE_THREAD_BELOW_BYTES
@@ -24,23 +18,29 @@ def _too_small_for_bfloat16(s: Subject) -> bool:
 
 
 _CLIMBS = note(
-    lambda s: _builds_kernels_for_each_length(s) and not _too_small_for_bfloat16(s),
+    lambda s: s.decoder and not s.cuda and s.cache.grows and s.attention == "eager",
     "On a CPU, memory climbs by about 1.3 MiB a token, up to 0.9 GiB: eager attention over a growing cache multiplies "
     "matrices of a new shape at every token, and bfloat16 kernels are built and cached for each length. float32 and a "
     "static cache do not climb.",
     _CPU,
 )
 _SLOWER = note(
-    lambda s: _too_small_for_bfloat16(s) and not _builds_kernels_for_each_length(s),
+    _too_small_for_bfloat16,
     "On a CPU, float32 is faster for a model as small as this: a bfloat16 product of a small matrix and a single row "
     "takes 1.3 to 3 times as long.",
     _CPU,
 )
-_BOTH = note(
-    lambda s: _too_small_for_bfloat16(s) and _builds_kernels_for_each_length(s),
-    "On a CPU, float32 is faster for a model this small; in bfloat16, memory climbs with each token.",
-    _CPU,
-)
+
+
+def _why_float32(s: Subject) -> str:
+    """By which measurement "auto" is not the checkpoint's dtype."""
+    slow = s.slow_bfloat16
+    assert slow is not None
+    return (
+        f"auto -> float32: on this CPU, products of {slow.weight_bytes >> 20} MiB of bfloat16 weights took "
+        f"{three(slow.ratio)} times as long as in float32 (batch {slow.rows}). dtype=bfloat16 keeps the checkpoint's "
+        "format."
+    )
 
 
 def _emulated(name: str) -> Rule:
@@ -77,12 +77,12 @@ class Dtype(Optimization):
         Choice(
             "auto",
             "The dtype of the checkpoint; on a CPU float32 where bfloat16 was measured to be slower.",
-            (_emulated("auto"),),
+            (_emulated("auto"), Rule("note", lambda s: s.slow_bfloat16 is not None, _why_float32, _CPU, "float32", ())),
         ),
         Choice(
             "bfloat16",
             "2 bytes per number, with the range of float32.",
-            (_CLIMBS, _SLOWER, _BOTH, _emulated("bfloat16")),
+            (_CLIMBS, _SLOWER, _emulated("bfloat16")),
             loss=31,
         ),
         Choice(
@@ -102,21 +102,8 @@ class Dtype(Optimization):
     def resolve(self, name: str, subject: Subject) -> str:
         return subject.dtype_of(name)
 
-    def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
-        """The verdicts, with a note by which measurement "auto" is not the checkpoint's dtype, where it is not."""
-        verdicts = super().verdicts(name, subject)
-        slow = subject.slow_bfloat16 if name == "auto" else None
-        if slow is not None:
-            reason = (
-                f"auto -> float32: on this CPU, products of {slow.weight_bytes >> 20} MiB of bfloat16 weights took "
-                f"{three(slow.ratio)} times as long as in float32 (batch {slow.rows}). dtype=bfloat16 keeps the "
-                "checkpoint's format."
-            )
-            verdicts.append(Verdict("note", self.name, reason, {}, _CPU, becomes="float32"))
-        return verdicts
-
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return load_with(plan, dtype="auto" if name == subject.facts.dtype else name)
+        return plan.with_load(dtype="auto" if name == subject.facts.dtype else name)
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.dtype != "auto":

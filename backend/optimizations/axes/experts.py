@@ -2,7 +2,7 @@
 
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, When, blocked, fallback, load_with, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, When, blocked, fallback, note
 from tokendyno.backend.optimizations.routed import OBSTACLES
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
@@ -132,7 +132,7 @@ class Experts(Optimization):
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         if name == self.resolve("auto", subject) != "triton":
             return plan
-        return load_with(plan, experts=name)
+        return plan.with_load(experts=name)
 
     def write(self, script: Script, plan: Plan) -> None:
         load = plan.load

@@ -3,20 +3,10 @@
 import re
 from pathlib import Path
 
-from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.families import ENCODERS
 from tokendyno.backend.optimizations import routed
-from tokendyno.backend.optimizations.base import (
-    LAYER_OF,
-    Choice,
-    Optimization,
-    blocked,
-    divided,
-    fallback,
-    load_with,
-    note,
-)
+from tokendyno.backend.optimizations.base import LAYER_OF, Choice, Optimization, blocked, divided, fallback, note
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.optimizations.whole_layers import GATED_MLP, ROTATION, WHOLE, unknown_router
 from tokendyno.backend.plan import Plan
@@ -216,6 +206,15 @@ LOCAL_RULES = (
         "The kernel folder has RMSNorm only, and this architecture has no layer that it can replace.",
         "transformers 5.22: @use_kernel_forward_from_hub in its modeling file",
     ),
+    note(
+        lambda s: _runs_whole(s) and bool(unknown_router(s.facts.router)),
+        lambda s: (
+            "No kernel computes the layers of this model that have experts as a whole: "
+            f"{unknown_router(s.facts.router)}. There the model's own code runs, with kernels for experts and single "
+            "products."
+        ),
+        "presets/kernels/matvec/build/torch-cuda/description.py: routing_of",
+    ),
 )
 
 
@@ -256,20 +255,9 @@ class Kernels(Optimization):
         ),
     )
 
-    def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
-        """The verdicts, with what keeps kernels from computing layers with experts as a whole."""
-        why = unknown_router(subject.facts.router) if name == "local" and _runs_whole(subject) else ""
-        reason = (
-            f"No kernel computes the layers of this model that have experts as a whole: {why}. There the model's own "
-            "code runs, with kernels for experts and single products."
-        )
-        source = "presets/kernels/matvec/build/torch-cuda/description.py: routing_of"
-        return [*super().verdicts(name, subject), *([Verdict("note", self.name, reason, {}, source)] if why else [])]
-
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         name, mapping = divided(name)
-        return load_with(
-            plan,
+        return plan.with_load(
             kernels=name,
             kernels_path=subject.machine.kernels if name == "local" else "",
             kernels_mapping=tuple(sorted(mapping.items())),

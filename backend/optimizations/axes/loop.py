@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, blocked, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import call, quoted
 
 _OWN = "backend/worker/loop/loop.py"
-_MASKED = ("auto", "eager", "sdpa", "sdpa-gqa")
 LOOP_NAME, STEP_NAME = "own decode loop", "own decode step"  # ranges in a profile
 
 
@@ -21,17 +20,6 @@ def slot_masks(config: Any, full: Any, sliding: Any) -> Any:
     return masks | dict.fromkeys(("linear_attention", "conv"))  # a new token is never padding
 
 
-def _takes_no_mask(sinks: bool, instead: str) -> Rule:
-    """Refuses attention that takes no mask, in models with or without attention sinks."""
-    return blocked(
-        lambda s: s.facts.sinks is sinks and s.choices["attention"] not in _MASKED,
-        "The custom decode loop passes attention a 4D mask over the slots of the cache, which flash kernels and "
-        "flex_attention do not accept.",
-        "transformers 5.22: masking_utils.flash_attention_mask, flex_attention_mask",
-        (("attention", instead),),
-    )
-
-
 _RULES = (
     blocked(
         lambda s: s.decoder and not s.cache.fixed,
@@ -40,8 +28,13 @@ _RULES = (
         f"{_OWN}: Step",
         (("cache", "static"),),
     ),
-    _takes_no_mask(sinks=False, instead="sdpa"),
-    _takes_no_mask(sinks=True, instead="eager"),
+    blocked(
+        lambda s: s.choices["attention"] not in ("auto", "eager", "sdpa", "sdpa-gqa"),
+        "The custom decode loop passes attention a 4D mask over the slots of the cache, which flash kernels and "
+        "flex_attention do not accept.",
+        "transformers 5.22: masking_utils.flash_attention_mask, flex_attention_mask",
+        (("attention", "auto"),),
+    ),
     blocked(
         lambda s: not s.facts.fits_slots,
         "The custom decode loop keeps keys and values of full attention and of sliding windows of one size, and states "

@@ -12,7 +12,7 @@ from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations.base import Choice, Optimization, load_with
+from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import ParallelKind, ParallelPlan, Plan
 from tokendyno.backend.predict.parallel import (
@@ -347,7 +347,7 @@ class Parallel(Optimization):
                         sharded=sharded(facts, layout.devices, layout.expert),
                         exchanges=exchanges(facts, layout.devices),
                     )
-        return load_with(plan, parallel=parallel)
+        return plan.with_load(parallel=parallel)
 
     def write(self, script: Script, plan: Plan) -> None:
         """Every rank runs the script: only the first prints."""

@@ -1,6 +1,6 @@
 """In how many passes the prompt is read."""
 
-from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, generate_with, note
+from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, note
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import GRAPH_MODES, Plan
 from tokendyno.backend.script.parts import Script
@@ -180,8 +180,7 @@ class Prefill(Optimization):
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         compiled = name == "compiled"
-        return generate_with(
-            plan,
+        return plan.with_generate(
             prefill_chunk=SIZES.get(name, 0),
             prefill_graphs=name == "captured" or (compiled and subject.choices["cuda_graphs"] == "manual"),
             prefill_compiled=compiled,

@@ -4,7 +4,7 @@ script prints it."""
 import json
 
 from tokendyno.backend.optimizations.axes.quantization import rules
-from tokendyno.backend.optimizations.base import Choice, Optimization, load_with
+from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.predict.quantized import INT4_GROUP
@@ -229,7 +229,7 @@ class Quantization(Optimization):
         if name == self.resolve(self.default, subject):
             name = self.default
         packed = packed_matrices(subject.facts, name) if name != self.default else 0
-        return load_with(plan, quantization=name, packed=packed)
+        return plan.with_load(quantization=name, packed=packed)
 
     def write(self, script: Script, plan: Plan) -> None:
         load = plan.load

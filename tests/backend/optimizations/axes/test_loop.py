@@ -96,7 +96,7 @@ def test_a_temperature_is_the_same_text_for_the_same_seed() -> None:
     ("more", "axis", "fix"),
     [
         ({"cache": "dynamic"}, "cache", "static"),
-        ({"cache": "static", "attention": "flex_attention"}, "attention", "eager"),
+        ({"cache": "static", "attention": "flex_attention"}, "attention", "auto"),
         ({"cache": "static", "speculation": "prompt-lookup"}, "speculation", "off"),
     ],
 )

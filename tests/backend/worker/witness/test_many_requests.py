@@ -31,7 +31,7 @@ ORDER = {"order_pairs": 3, "order_arrival": 3, "order_sorted": 1}
 
 def row(name: str, counts: Mapping[str, float], **batch: Any) -> tuple[str, str, int | None, int | None]:
     """(status, effective, reached, expected) of an axis, where its planned choice had been asked for."""
-    plan = Plan(LoadPlan(ModelSource("random"))).batched(**batch)
+    plan = Plan(LoadPlan(ModelSource("random"))).with_batch(**batch)
     finding = find(name, Observation(MODEL, None, plan, counts=counts_of(counts)))
     evidence = Evidence(finding.effective, finding.effective, finding, AXES[name].off)
     return evidence.status, finding.effective, finding.reached, finding.expected
@@ -63,7 +63,7 @@ def test_one_request_after_the_other_is_no_batch() -> None:
 
 def test_a_prompt_that_a_graph_replays_shows_no_rows() -> None:
     alone = STATIC | {"batches": 4, "rows_seen": 0}
-    plan = Plan(LoadPlan(ModelSource("random"))).batched(kind="off")
+    plan = Plan(LoadPlan(ModelSource("random"))).with_batch(kind="off")
     replayed = msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, prefill_graphs=True))
     counts = counts_of(alone)
     assert find("batching", Observation(MODEL, None, replayed, counts=counts)).effective == "off"
@@ -175,7 +175,7 @@ def test_batch_graphs(counts: dict[str, float], expected: tuple[Any, ...]) -> No
 def test_what_was_chosen_is_planned(axis: str, choice: str, planned: dict[str, Any]) -> None:
     plan = Plan(LoadPlan(ModelSource("random")))
     unread: Any = None
-    assert AXES[axis].edit(plan, choice, unread) == plan.batched(**planned)
+    assert AXES[axis].edit(plan, choice, unread) == plan.with_batch(**planned)
 
 
 @pytest.mark.parametrize(("counts", "why"), [({}, "no two requests"), ({"paged_steps": 1}, "forms no batches")])
