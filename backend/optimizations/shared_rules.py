@@ -1,8 +1,29 @@
 """Rules that several axes share."""
 
+from collections.abc import Callable, Set
+
 from tokendyno.backend.hardware.compilers import INSTALL
-from tokendyno.backend.optimizations.base import Rule, When, blocked
+from tokendyno.backend.optimizations.base import Rule, When, blocked, note
 from tokendyno.backend.optimizations.subject import Subject
+
+NOT_ON_ZERO_GPU = blocked(
+    lambda s: s.machine.zero_gpu,
+    "ZeroGPU has no torch.compile: its GPU is lent for seconds at a time, to a process that is not kept.",
+    "https://huggingface.co/docs/hub/spaces-zerogpu",
+)
+UNPACKS_WITH_TORCH = note(
+    lambda s: s.machine.has("optimum-quanto"),
+    "tokendyno unpacks 4-bit codes with torch operators. A script first builds optimum-quanto's own extension, which "
+    "calls the same operators: this takes a minute and a C++ compiler, on a GPU many minutes and nvcc.",
+    "optimum-quanto 0.2: library/extensions; backend/worker/patch/quantized.py",
+)
+NO_EAGER_EXPERTS = blocked(
+    lambda s: s.cuda and s.choices["experts"] == "eager" and not s.experts_settled,
+    "Eager experts synchronize with the host to find out which of them were routed to, and a step that synchronizes "
+    "cannot be captured.",
+    "tests/gpu/test_own.py: the capture fails on an H200",
+    fix=(("experts", "batched_mm"),),
+)
 
 
 def needs_compiler(when: When) -> Rule:
@@ -12,6 +33,25 @@ def needs_compiler(when: When) -> Rule:
         "torch.compile needs a compiler (C++ on a CPU, C on a GPU) and Python's headers, and one of them is not here: "
         f"install it {INSTALL}. The variables CXX and CC name another compiler.",
         "torch 2.13: _inductor/cpp_builder.py, get_cpp_compiler; Triton 3.6: runtime/build.py",
+    )
+
+
+def named_kernels(repositories: Callable[[Subject], Set[str]], write: str, source: str) -> tuple[Rule, ...]:
+    """Rules of a choice that takes kernels of the Hub by name. `write`: how they are named."""
+    return (
+        blocked(lambda s: not repositories(s), f"No kernel of the Hub is named. Write {write}.", source),
+        blocked(
+            lambda s: s.machine.hub_offline and not repositories(s) <= set(s.machine.hub_kernels),
+            "The Hub is offline (HF_HUB_OFFLINE), and a kernel that this names is not in its cache. Point to a local "
+            "copy with LOCAL_KERNELS=org/name=/folder.",
+            source,
+        ),
+        note(
+            lambda s: bool(repositories(s)),
+            "Code of these repositories runs here with your rights, as with trust_remote_code=True. Whether a kernel "
+            "fits this GPU and model is seen when it is loaded.",
+            source,
+        ),
     )
 
 

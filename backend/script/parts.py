@@ -45,3 +45,13 @@ class Script:
     def define(self, file: str, *names: str) -> None:
         """Print these functions or classes of a file of this package ("worker/loop/loop.py") into the script."""
         self.definitions += [(file, name) for name in names]
+
+    def prepared(self, file: str, call: str) -> None:
+        """Print a function of that file, and this call of it before the load."""
+        self.define(file, call.partition("(")[0])
+        self.prepare.append(call)
+
+    def patched(self, file: str, call: str, first: bool = False) -> None:
+        """Print a function of that file, and this call of it after the load, behind the calls there or before them."""
+        self.define(file, call.partition("(")[0])
+        self.patch.insert(0 if first else len(self.patch), call)

@@ -15,7 +15,7 @@ from tokendyno.backend.optimizations.base import (
     fallback,
     note,
 )
-from tokendyno.backend.optimizations.shared_rules import needs_compiler
+from tokendyno.backend.optimizations.shared_rules import NOT_ON_ZERO_GPU, named_kernels, needs_compiler
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
@@ -40,34 +40,9 @@ def taken(name: str, subject: Subject) -> str:
     return _INSTEAD[name] if package and not subject.machine.has(package) else name
 
 
-def _repository(s: Subject) -> str:
-    """The kernel repository that the choice "hub" names, without its revision; "" for none."""
-    return s.value("attention", "repository").partition("@")[0]
-
-
-def _offline_without(repository: str, s: Subject) -> bool:
-    return s.machine.hub_offline and repository not in s.machine.hub_kernels
-
-
-ANY_HUB = (
-    blocked(
-        lambda s: not _repository(s),
-        "This takes any attention kernel of the Hub, and none is named. Write attention=org/name.",
-        _CHECK,
-    ),
-    blocked(
-        lambda s: bool(_repository(s)) and _offline_without(_repository(s), s),
-        "This kernel is not in the Hub cache, and the Hub is offline (HF_HUB_OFFLINE). Point to a local copy with "
-        "LOCAL_KERNELS=org/name=/folder.",
-        _CHECK,
-    ),
-    note(
-        lambda s: bool(_repository(s)),
-        "Code of that repository runs here with your rights, as with allow_all_kernels=True. Whether its kernel fits "
-        "this GPU and model is seen when it is loaded.",
-        _CHECK,
-    ),
-)
+def _repositories(s: Subject) -> set[str]:
+    """The kernel repository that the choice "hub" names, without its revision."""
+    return {name.partition("@")[0] for name in s.values.get("attention", {}).values()}
 
 
 def flash_rules(name: str) -> tuple[Rule, ...]:
@@ -96,7 +71,7 @@ def flash_rules(name: str) -> tuple[Rule, ...]:
             "https://huggingface.co/kernels-community/vllm-flash-attn3",
         ),
         blocked(
-            lambda s: s.cuda and "/" in taken(name, s) and _offline_without(taken(name, s), s),
+            lambda s: s.cuda and s.machine.hub_offline and taken(name, s) not in (*_PACKAGES, *s.machine.hub_kernels),
             lambda s: (
                 f"This needs the kernel {taken(name, s)}: {package}it is not in the Hub cache, and the Hub is offline "
                 f"(HF_HUB_OFFLINE). Point to a local copy with LOCAL_KERNELS={taken(name, s)}=/folder."
@@ -209,11 +184,7 @@ EAGER_RULES = (
 )
 
 FLEX_RULES = (
-    blocked(
-        lambda s: s.machine.zero_gpu,
-        "flex_attention compiles its own kernel, and ZeroGPU has no torch.compile.",
-        "https://huggingface.co/docs/hub/spaces-zerogpu",
-    ),
+    NOT_ON_ZERO_GPU,
     needs_compiler(lambda s: True),
     blocked(
         lambda s: s.facts.architecture in NO_FLEX,
@@ -329,7 +300,7 @@ class Attention(Optimization):
         Choice(
             "hub",
             "Any attention kernel of the Hub: write attention=org/name. Its code runs here.",
-            ANY_HUB,
+            named_kernels(_repositories, "attention=org/name", _CHECK),
             values={"repository": ("", REPOSITORY)},
             example="hub:repository=org/attention",
             title="any Hub kernel",
@@ -352,16 +323,16 @@ class Attention(Optimization):
             return
         script.load["attn_implementation"] = repr(plan.load.attention)
         if not plan.load.sinks:
-            script.define("worker/patch/attention.py", "drop_sinks")
-            script.patch.append("drop_sinks(model)  # another model than the one that was trained")
+            script.patched(
+                "worker/patch/attention.py", "drop_sinks(model)  # another model than the one that was trained"
+            )
         if plan.load.any_kernel and plan.load.source.kind == "random":
             script.imports.add("from transformers.integrations import hub_kernels")
             script.prepare.append("hub_kernels.ALLOW_ALL_KERNELS = True  # from_config takes no allow_all_kernels")
         elif plan.load.any_kernel:
             script.load["allow_all_kernels"] = "True"
         if plan.load.attention == "sdpa-gqa":
-            script.define("worker/patch/attention.py", "register_grouped_attention")
-            script.prepare.append("register_grouped_attention()")
+            script.prepared("worker/patch/attention.py", "register_grouped_attention()")
 
 
 AXIS = Attention()

@@ -2,6 +2,7 @@
 the steps of continuous batching are filled, paged, prepared and replayed."""
 
 from tokendyno.backend.optimizations.base import Choice, ManyRequests, Rule, blocked, note
+from tokendyno.backend.optimizations.shared_rules import NO_EAGER_EXPERTS
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 
@@ -291,12 +292,7 @@ class AsyncBatching(ManyRequests):
 _GRAPHS = (
     _only_continuous("these graphs"),
     blocked(lambda s: not s.cuda, "CUDA graphs need an NVIDIA GPU.", f"{_PAGED}/model_runner.py"),
-    blocked(
-        lambda s: s.cuda and not s.experts_settled and s.choices["experts"] == "eager",
-        "The loop over experts asks on the host which were routed to, which a CUDA graph cannot contain.",
-        "transformers 5.22: integrations/moe.py",
-        (("experts", "batched_mm"),),
-    ),
+    NO_EAGER_EXPERTS,
     blocked(
         lambda s: (
             s.cuda

@@ -4,6 +4,7 @@ from typing import Any
 
 from tokendyno.backend.models.facts import CacheLayers
 from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, blocked, note
+from tokendyno.backend.optimizations.shared_rules import UNPACKS_WITH_TORCH
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.optimizations.whole_layers import WHOLE
 from tokendyno.backend.plan import CACHES, STATIC_FP8, CacheKind, Plan
@@ -134,13 +135,6 @@ def _needs(package: str) -> Rule:
     )
 
 
-_UNPACKS = note(
-    lambda s: s.machine.has("optimum-quanto"),
-    "tokendyno unpacks 4-bit codes with torch operators. A script first builds optimum-quanto's own extension, "
-    "which takes a minute and a C++ compiler, on a GPU many minutes and nvcc.",
-    "optimum-quanto 0.2: library/extensions; backend/worker/patch/quantized.py",
-)
-
 _OWN_LOOP = blocked(
     lambda s: s.decoder and not s.own_loop,
     "This cache is that of the custom decode loop; generate has quantized caches that grow.",
@@ -200,7 +194,7 @@ _STATIC_FP8 = (
 )
 _FP8 = (*_FULL_ATTENTION, _LOSSY)
 _HQQ = (_needs("hqq"), *_FULL_ATTENTION, _GROUPS, _LOSSY)
-_QUANTO = (_needs("optimum-quanto"), *_FULL_ATTENTION, _GROUPS, _UNPACKS, _LOSSY)
+_QUANTO = (_needs("optimum-quanto"), *_FULL_ATTENTION, _GROUPS, UNPACKS_WITH_TORCH, _LOSSY)
 
 
 CONFIG, LENGTH = "config", "length"
@@ -324,8 +318,7 @@ class Cache(Optimization):
             script.cache = cache.source(**{CONFIG: "model.config", LENGTH: "MAX_LENGTH"})
             if plan.generate.cache.backend in _PATCHES:
                 file, name = _PATCHES[plan.generate.cache.backend]
-                script.define(file, name)
-                script.patch.append(f"{name}()")
+                script.patched(file, f"{name}()")
 
 
 AXIS = Cache()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, divided, fallback, note
-from tokendyno.backend.optimizations.shared_rules import needs_compiler
+from tokendyno.backend.optimizations.shared_rules import NOT_ON_ZERO_GPU, needs_compiler
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import CompileValues, Plan
 from tokendyno.backend.script.parts import Script
@@ -12,11 +12,6 @@ from tokendyno.backend.script.source import quoted
 _DOCS = "https://huggingface.co/docs/transformers/llm_optims#static-kv-cache-and-torchcompile"
 
 
-_ZERO_GPU = blocked(
-    lambda s: s.machine.zero_gpu,
-    "ZeroGPU has no torch.compile: its GPU is lent for seconds at a time, to a process that is not kept.",
-    "https://huggingface.co/docs/hub/spaces-zerogpu",
-)
 _GRAPHS_NEED_STATIC = blocked(
     lambda s: s.cuda and _compiles_growing(s),
     "CUDA graphs of torch.compile write each step's keys and values over those of the step before, which a growing "
@@ -25,7 +20,7 @@ _GRAPHS_NEED_STATIC = blocked(
     fix=(("cache", "static"),),
 )
 _CACHE_RULES = (
-    _ZERO_GPU,
+    NOT_ON_ZERO_GPU,
     note(
         lambda s: (
             s.value("compile", "dynamic") == "false"
@@ -67,12 +62,6 @@ _CACHE_RULES = (
     ),
     needs_compiler(lambda s: not s.skips_compilation),
     blocked(
-        lambda s: s.decoder and s.own_loop and not s.cache.fixed,
-        "The custom decode loop compiles a step on tensors that never move, and so on the static cache only.",
-        "backend/worker/loop/step.py",
-        fix=(("cache", "static"),),
-    ),
-    blocked(
         lambda s: s.decoder and not s.own_loop and not s.cache.fixed and not _grows_unquantized(s),
         "generate compiles the decode step on a static cache only; with an offloaded or quantized one it silently "
         "skips compilation.",
@@ -113,7 +102,7 @@ _LIKE_DEFAULT = fallback(
 )
 _MODULE_CODE = "torch 2.13: OptimizedModule.__getattr__; transformers 5.22: GenerationMixin._sample"
 _MODULE_RULES = (
-    _ZERO_GPU,
+    NOT_ON_ZERO_GPU,
     blocked(
         lambda s: not s.decoder,
         "An encoder's forward pass is compiled by torch.compile(model) as by the mode default.",
@@ -241,8 +230,9 @@ class Compile(Optimization):
         keywords += ", fullgraph=True" if values.fullgraph else ""
         keywords += f', backend="{values.backend}"' if values.backend != "inductor" else ""
         if values.graph_break:
-            script.define("worker/compiler/graph_break.py", "break_graph")
-            script.patch.append(f"break_graph(model, {quoted(values.graph_break)})  # on purpose")
+            script.patched(
+                "worker/compiler/graph_break.py", f"break_graph(model, {quoted(values.graph_break)})  # on purpose"
+            )
         script.imports.add("from transformers import CompileConfig")
         script.patch.append(f"compile_config = CompileConfig({keywords})")
         if plan.load.device == "cpu" and generate.cache.fixed:

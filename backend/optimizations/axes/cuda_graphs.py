@@ -1,7 +1,7 @@
 """Whether the kernels of a step are launched one by one or replayed as CUDA graphs, and who captures them."""
 
 from tokendyno.backend.optimizations.base import Choice, Optimization, blocked
-from tokendyno.backend.optimizations.shared_rules import skipped
+from tokendyno.backend.optimizations.shared_rules import NO_EAGER_EXPERTS, skipped
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
@@ -88,13 +88,7 @@ _MANUAL_RULES = (
         "and a step that synchronizes cannot be captured.",
         "transformers 5.22: a decode step without values (backend/counter/cache.py: slot_step)",
     ),
-    blocked(
-        lambda s: s.cuda and s.choices["experts"] == "eager" and not s.experts_settled,
-        "Eager experts synchronize with the host to find out which of them were routed to, and a step that "
-        "synchronizes cannot be captured.",
-        "tests/gpu/test_own.py: the capture fails on an H200",
-        fix=(("experts", "batched_mm"),),
-    ),
+    NO_EAGER_EXPERTS,
 )
 
 

@@ -137,14 +137,12 @@ class Experts(Optimization):
     def write(self, script: Script, plan: Plan) -> None:
         load = plan.load
         if load.experts == "triton":
-            script.define("worker/patch/experts.py", "use_triton")
-            script.patch.insert(0, f"use_triton(model, {str(kernel_packages.ROUTED)!r})")  # before layers are replaced
+            use = f"use_triton(model, {str(kernel_packages.ROUTED)!r})"
+            script.patched("worker/patch/experts.py", use, first=True)  # before layers are replaced
             if load.quantization == "mxfp4" or (load.quantization == "none" and load.source.kind != "random"):
-                script.define("worker/load/quantization.py", "read_packed")
-                script.prepare.append("read_packed(True)")
+                script.prepared("worker/load/quantization.py", "read_packed(True)")
         elif load.experts == "grouped_mm" and load.device != "cpu":  # where `generate` decodes with batched_mm
-            script.define("worker/patch/experts.py", "set_experts")
-            script.patch.append("set_experts(model, 'grouped_mm')")
+            script.patched("worker/patch/experts.py", "set_experts(model, 'grouped_mm')")
         elif load.experts is not None:
             script.load["experts_implementation"] = repr(load.experts)
 

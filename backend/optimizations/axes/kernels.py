@@ -7,6 +7,7 @@ from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.families import ENCODERS
 from tokendyno.backend.optimizations import routed
 from tokendyno.backend.optimizations.base import LAYER_OF, Choice, Optimization, blocked, divided, fallback, note
+from tokendyno.backend.optimizations.shared_rules import named_kernels
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.optimizations.whole_layers import GATED_MLP, ROTATION, WHOLE, unknown_router
 from tokendyno.backend.plan import Plan
@@ -156,24 +157,6 @@ def _mapped(s: Subject) -> set[str]:
     return {re.split("[@:]", kernel)[0] for kernel in s.values.get("kernels", {}).values()}
 
 
-MAPPING_RULES = (
-    blocked(
-        lambda s: not _mapped(s),
-        "This maps layers to kernels of the Hub, and none is named. Write kernels=mapping:RMSNorm=org/name:Layer.",
-        _MAPPING,
-    ),
-    blocked(
-        lambda s: s.machine.hub_offline and not _mapped(s) <= set(s.machine.hub_kernels),
-        "The Hub is offline (HF_HUB_OFFLINE), and a kernel of this mapping is not in its cache. Point to a local copy "
-        "with LOCAL_KERNELS=org/name=/folder.",
-        _MAPPING,
-    ),
-    note(
-        lambda s: bool(_mapped(s)),
-        "Code of these repositories runs here with your rights, as with trust_remote_code=True.",
-        _MAPPING,
-    ),
-)
 LOCAL_RULES = (
     note(
         lambda s: _runs_whole(s) and not unknown_router(s.facts.router),
@@ -248,7 +231,7 @@ class Kernels(Optimization):
         Choice(
             "mapping",
             "Any kernels of the Hub, as KernelConfig maps layers to them: kernels=mapping:RMSNorm=org/name:Layer.",
-            MAPPING_RULES,
+            named_kernels(_mapped, "kernels=mapping:RMSNorm=org/name:Layer", _MAPPING),
             values=dict.fromkeys(_LAYERS, ("", LAYER_OF)),
             example="mapping:RMSNorm=org/norms:RMSNorm",
             title="your mapping",
@@ -298,14 +281,11 @@ class Kernels(Optimization):
         script.patch.append(literal({name: str(package) for name, package in packages.items()}, "packages = "))
         script.patch.append("mapping = local_mapping(packages, DEVICE)")
         if "StepEnd" in packages and plan.generate.loop == "own":
-            script.define("worker/patch/kernels.py", "add_step_end")
-            script.patch.append("add_step_end(model)")
+            script.patched("worker/patch/kernels.py", "add_step_end(model)")
         if load.parallel.ranks > 1 and "SummedLinear" in packages:
-            script.define("worker/patch/kernels.py", "add_exchanges")
-            script.patch.append("add_exchanges()")
+            script.patched("worker/patch/kernels.py", "add_exchanges()")
         if load.kernels_rows:
-            script.define("worker/patch/kernels.py", "store_by_rows")
-            script.patch.append("store_by_rows(model)")
+            script.patched("worker/patch/kernels.py", "store_by_rows(model)")
         script.patch.append(f"replace_layers(model, mapping, DEVICE, compiled={load.kernels_compiled})")
 
 

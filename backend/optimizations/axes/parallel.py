@@ -371,11 +371,9 @@ class Parallel(Optimization):
         own = ", tp_plan=ATTENTION" if architecture == "gpt_oss" else ""
         script.shown["distributed_config"] = f"DistributedConfig(tp_size={parallel.tensor}{shared}{own})"
         if plan.load.projections == "fused" or plan.load.kernels == "local":
-            script.define("worker/patch/shards.py", "make_local")
-            script.patch.insert(0, "make_local(model)")
+            script.patched("worker/patch/shards.py", "make_local(model)", first=True)
         if parallel.kind == "tensor":
-            script.define("worker/load/parallel.py", "add_biases_once")
-            script.patch.append("add_biases_once(model, rank)")
+            script.patched("worker/load/parallel.py", "add_biases_once(model, rank)")
 
 
 AXIS = Parallel()

@@ -119,8 +119,8 @@ class Projections(Optimization):
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.projections == "fused":
-            script.define("worker/patch/projections.py", "fuse")
-            script.patch.insert(0, "fuse(model)")  # before kernels replace the layers that it fuses
+            # before kernels replace the layers that it fuses
+            script.patched("worker/patch/projections.py", "fuse(model)", first=True)
 
 
 def shared_inputs(model: Any, linear: type) -> int:

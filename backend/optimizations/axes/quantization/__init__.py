@@ -243,11 +243,9 @@ class Quantization(Optimization):
         if needs_cpu_device_map(load):
             script.load["device_map"] = "DEVICE"
         if unpacks_with_torch(load):
-            script.define("worker/patch/quantized.py", "unpack_with_torch")
-            script.prepare.append("unpack_with_torch()")
+            script.prepared("worker/patch/quantized.py", "unpack_with_torch()")
         if casts_experts(load) and load.dtype not in ("auto", "bfloat16"):
-            script.define("worker/load/quantization.py", "cast_experts")
-            script.patch.append("cast_experts(model)")
+            script.patched("worker/load/quantization.py", "cast_experts(model)")
         if load.quantization.startswith("mxfp4") and load.source.kind == "random":
             script.define("worker/load/random_weights.py", "random_mxfp4_experts")
             script.empty.append("experts = random_mxfp4_experts(model, DEVICE)")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from tokendyno.backend.optimizations.base import Rule, When, blocked, fallback, note
 from tokendyno.backend.optimizations.routed import KERNELS, MXFP4_OBSTACLES
+from tokendyno.backend.optimizations.shared_rules import UNPACKS_WITH_TORCH
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.predict.quantized import INT4_GROUP
 
@@ -280,12 +281,7 @@ QUANTO = (
 
 QUANTO_INT4 = (
     *QUANTO,
-    note(
-        lambda s: not s.cuda and s.machine.has("optimum-quanto"),
-        "tokendyno unpacks 4-bit codes with torch operators. A script first builds optimum-quanto's own extension, "
-        "which calls the same operators; this takes a minute and a C++ compiler.",
-        "optimum-quanto 0.2: library/extensions/cpp; backend/worker/patch/quantized.py",
-    ),
+    replace(UNPACKS_WITH_TORCH, when=lambda s: not s.cuda and s.machine.has("optimum-quanto")),
 )
 
 
