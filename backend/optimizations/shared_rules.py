@@ -3,7 +3,7 @@
 from collections.abc import Callable, Set
 
 from tokendyno.backend.hardware.compilers import INSTALL
-from tokendyno.backend.optimizations.base import Rule, When, blocked, note
+from tokendyno.backend.optimizations.base import Fix, Rule, When, blocked, note
 from tokendyno.backend.optimizations.subject import Subject
 
 NOT_ON_ZERO_GPU = blocked(
@@ -24,6 +24,15 @@ NO_EAGER_EXPERTS = blocked(
     "tests/gpu/test_own.py: the capture fails on an H200",
     fix=(("experts", "batched_mm"),),
 )
+
+
+def needs_package(package: str, fix: Fix | None = None) -> Rule:
+    return blocked(
+        lambda s: not s.machine.has(package),
+        f"{package} is not installed: pip install 'tokendyno[quantization]', or {package} alone.",
+        f"https://pypi.org/project/{package}/",
+        fix,
+    )
 
 
 def needs_compiler(when: When) -> Rule:

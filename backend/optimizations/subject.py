@@ -151,10 +151,15 @@ class Subject:
         return self.has_mxfp4 and (self.mxfp4_by_own or not any(when(self) for when, _, _ in routed.MXFP4_OBSTACLES))
 
     @property
-    def runs_mxfp4(self) -> bool:
-        """Whether this arm's experts stay in MXFP4: asked for, or left to the checkpoint, and supported here."""
+    def asks_mxfp4(self) -> bool:
+        """Whether experts are to stay in MXFP4: asked for, or left to the checkpoint."""
         choice = self.choices["quantization"]
-        return self.mxfp4_native and (choice == "mxfp4" or (choice == "none" and self.facts.quantization == "mxfp4"))
+        return self.has_mxfp4 if choice == "mxfp4" else choice == "none" and self.facts.quantization == "mxfp4"
+
+    @property
+    def runs_mxfp4(self) -> bool:
+        """Whether this arm's experts stay in MXFP4, which is supported here."""
+        return self.asks_mxfp4 and self.mxfp4_native
 
     @property
     def runs_own_mxfp4(self) -> bool:

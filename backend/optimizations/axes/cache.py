@@ -4,7 +4,7 @@ from typing import Any
 
 from tokendyno.backend.models.facts import CacheLayers
 from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, blocked, note
-from tokendyno.backend.optimizations.shared_rules import UNPACKS_WITH_TORCH
+from tokendyno.backend.optimizations.shared_rules import UNPACKS_WITH_TORCH, needs_package
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.optimizations.whole_layers import WHOLE
 from tokendyno.backend.plan import CACHES, STATIC_FP8, CacheKind, Plan
@@ -125,16 +125,6 @@ _GROUPS = note(
 )
 
 
-def _needs(package: str) -> Rule:
-    return blocked(
-        lambda s: not s.machine.has(package),
-        f"This cache needs the package {package}, which is not installed. Install it (pip install {package}) or use "
-        "cache=quantized-fp8, which needs no package.",
-        f"{_DOCS}#quantized-cache",
-        fix=(("cache", "quantized-fp8"),),
-    )
-
-
 _OWN_LOOP = blocked(
     lambda s: s.decoder and not s.own_loop,
     "This cache is that of the custom decode loop; generate has quantized caches that grow.",
@@ -193,8 +183,9 @@ _STATIC_FP8 = (
     _DEQUANTIZES,
 )
 _FP8 = (*_FULL_ATTENTION, _LOSSY)
-_HQQ = (_needs("hqq"), *_FULL_ATTENTION, _GROUPS, _LOSSY)
-_QUANTO = (_needs("optimum-quanto"), *_FULL_ATTENTION, _GROUPS, UNPACKS_WITH_TORCH, _LOSSY)
+_WITHOUT_PACKAGE = (("cache", "quantized-fp8"),)
+_HQQ = (needs_package("hqq", _WITHOUT_PACKAGE), *_FULL_ATTENTION, _GROUPS, _LOSSY)
+_QUANTO = (needs_package("optimum-quanto", _WITHOUT_PACKAGE), *_FULL_ATTENTION, _GROUPS, UNPACKS_WITH_TORCH, _LOSSY)
 
 
 CONFIG, LENGTH = "config", "length"

@@ -10,9 +10,6 @@ from tokendyno.backend.script.parts import Script
 
 _MOE = "transformers 5.22: integrations/moe.py"
 
-GROUPED = "grouped_mm_kept"
-"""A second name for grouped_mm: on a GPU `generate` replaces the first for decoding."""
-
 
 def _settles(when: When, reason: str, source: str) -> Rule:
     return fallback(when, reason, source, becomes="auto")

@@ -3,10 +3,7 @@ on several GPUs."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
-
-import msgspec
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.evidence import Verdict
@@ -14,7 +11,7 @@ from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.subject import Subject
-from tokendyno.backend.plan import ParallelKind, ParallelPlan, Plan
+from tokendyno.backend.plan import Exchanges, ParallelKind, ParallelPlan, Plan
 from tokendyno.backend.predict.parallel import (
     ACROSS_RANKS,
     SIZES,
@@ -44,8 +41,7 @@ class Layout(NamedTuple):
         return self.devices if self.kind == "expert" else 1
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(NamedTuple):
     """A choice of another axis that cannot run on several devices, with the reason and what to set instead."""
 
     axis: str
@@ -340,13 +336,14 @@ class Parallel(Optimization):
             case "device-map":
                 parallel = ParallelPlan(layout.kind, devices=layout.devices, layers=facts.layers)
             case _:
-                parallel = ParallelPlan(layout.kind, layout.devices, hosts=subject.machine.hosts)
-                if not uneven(layout, facts):
-                    parallel = msgspec.structs.replace(
-                        parallel,
-                        sharded=sharded(facts, layout.devices, layout.expert),
-                        exchanges=exchanges(facts, layout.devices),
-                    )
+                even = not uneven(layout, facts)
+                parallel = ParallelPlan(
+                    layout.kind,
+                    layout.devices,
+                    sharded(facts, layout.devices, layout.expert) if even else 0,
+                    exchanges(facts, layout.devices) if even else Exchanges(),
+                    hosts=subject.machine.hosts,
+                )
         return plan.with_load(parallel=parallel)
 
     def write(self, script: Script, plan: Plan) -> None:

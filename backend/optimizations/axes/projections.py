@@ -22,13 +22,6 @@ GROUPS = (
 """Names of linear layers that a model's code applies to one input, in the order of the calls. Llama has the first two
 groups, mixtures and GLM-4 the first, BERT the third, LFM2 the fourth, linear attention of Qwen3.5 and of Qwen3-Next the
 next two, latent attention (DeepSeek) one of the last."""
-LAST_FIRST = ("FalconH1MLP",)
-"""Classes whose code applies the last matrix of a group before the first."""
-WITH_MULTIPLIERS = ("FalconH1DecoderLayer",)
-"""Layers whose multipliers are multiplied into their matrices where these are fused."""
-FOLDED = "tokendyno_folded"
-"""Attribute of such a layer when that is done."""
-
 _KNOWN = ("bert", *WHOLE)
 _WHOLE = ("gpt2", "phi3", "gpt_neox", "bloom")  # q, k and v are one matrix; a gate there is none, or one with up
 _BLOCKS = {"bnb-nf4": 64, "bnb-fp4": 64, "bnb-nf4-double": 64 * 256, "bnb-fp4-double": 64 * 256}

@@ -27,11 +27,6 @@ _RULES = (
         "transformers 5.22: generation/utils.py, _is_stateful",
     ),
     blocked(
-        lambda s: s.facts.architecture == "prophetnet",
-        "ProphetNet reads one token a step where it has a cache, so several drafts cannot be verified together.",
-        "transformers 5.22: models/prophetnet/modeling_prophetnet.py, ProphetNetDecoder.forward",
-    ),
-    blocked(
         lambda s: s.cache.static,
         "Rejected draft tokens are cropped from the cache, which a static cache does not support: transformers "
         "refuses it.",

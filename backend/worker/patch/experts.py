@@ -10,8 +10,8 @@ from torch import nn
 from torch.distributed.tensor import DTensor
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 
-from tokendyno.backend.optimizations.axes.experts import GROUPED
-
+GROUPED = "grouped_mm_kept"
+"""A second name for grouped_mm: on a GPU `generate` replaces the first for decoding."""
 TRITON = "triton"
 BLOCK = 32  # weights that share a scale in MXFP4
 

@@ -12,16 +12,17 @@ from torch import nn
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models.router import read_router
-from tokendyno.backend.optimizations.axes.projections import (
-    FOLDED,
-    GROUPS,
-    LAST_FIRST,
-    WITH_MULTIPLIERS,
-    text_modules,
-)
+from tokendyno.backend.optimizations.axes.projections import GROUPS, text_modules
 from tokendyno.backend.optimizations.whole_layers import GATED_MLP, LAYERS, unknown_router
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.quantized import Joined4bit, joinable_4bit, lay_together
+
+LAST_FIRST = ("FalconH1MLP",)
+"""Classes whose code applies the last matrix of a group before the first."""
+WITH_MULTIPLIERS = ("FalconH1DecoderLayer",)
+"""Layers whose multipliers are multiplied into their matrices where these are fused."""
+FOLDED = "tokendyno_folded"
+"""Attribute of such a layer when that is done."""
 
 
 class Fused(nn.Module):  # type: ignore[misc]

@@ -53,7 +53,6 @@ ARCHITECTURES = (
     "qwen3",
     "llama",
     "gpt_oss",
-    "prophetnet",
     "zamba2",
     "deepseek_v3",
     "falcon_h1",

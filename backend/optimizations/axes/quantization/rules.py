@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tokendyno.backend.optimizations.base import Rule, When, blocked, fallback, note
 from tokendyno.backend.optimizations.routed import KERNELS, MXFP4_OBSTACLES
-from tokendyno.backend.optimizations.shared_rules import UNPACKS_WITH_TORCH
+from tokendyno.backend.optimizations.shared_rules import UNPACKS_WITH_TORCH, needs_package
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.predict.quantized import INT4_GROUP
 
@@ -27,14 +27,6 @@ _QUANTIZED_ALREADY = (
         _GGUF,
     ),
 )
-
-
-def _missing(package: str) -> Rule:
-    return blocked(
-        lambda s: not s.machine.has(package),
-        f"{package} is not installed: pip install 'tokendyno[quantization]', or {package} alone.",
-        f"https://pypi.org/project/{package}/",
-    )
 
 
 _LIBRARIES = (
@@ -136,7 +128,7 @@ _TRANSPOSED = blocked(
 
 _BNB_KINDS = ("linear", "conv1d")
 _BNB_DOCS = "https://huggingface.co/docs/bitsandbytes/v0.50.0/installation"
-_BNB = (_missing("bitsandbytes"), *_QUANTIZED_ALREADY, _SHARED_BLOCKS, _experts_stay("bitsandbytes"))
+_BNB = (needs_package("bitsandbytes"), *_QUANTIZED_ALREADY, _SHARED_BLOCKS, _experts_stay("bitsandbytes"))
 _LATENTS_BY_HEAD = """
     axk1 axk2 bailing_hybrid deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm5_next_text glm_moe_dsa hy_v4
     kimi_linear longcat_flash minicpm3 mistral4 mistral_large4_text youtu
@@ -206,7 +198,7 @@ def bnb_double(single: str) -> tuple[Rule, ...]:
 # --- torchao and quanto ---------------------------------------------------------------------------
 
 TORCHAO = (
-    _missing("torchao"),
+    needs_package("torchao"),
     *_QUANTIZED_ALREADY,
     _SHARED_BLOCKS,
     _TRANSPOSED,
@@ -272,7 +264,7 @@ TORCHAO_INT4 = (
 )
 
 QUANTO = (
-    _missing("optimum-quanto"),
+    needs_package("optimum-quanto"),
     *_QUANTIZED_ALREADY,
     _SHARED_BLOCKS,
     _no_linear_layers("quanto"),
@@ -287,34 +279,31 @@ QUANTO_INT4 = (
 
 def _falls_back(obstacle: When, reason: str, source: str) -> Rule:
     return fallback(
-        lambda s: s.has_mxfp4 and obstacle(s) and not s.mxfp4_by_own, reason, source, becomes="mxfp4-dequantized"
+        lambda s: s.asks_mxfp4 and obstacle(s) and not s.mxfp4_by_own, reason, source, becomes="mxfp4-dequantized"
     )
 
 
 _NATIVE = tuple(_falls_back(*obstacle) for obstacle in MXFP4_OBSTACLES)
 
 _STANDS_IN = note(
-    lambda s: s.has_mxfp4 and s.choices["experts"] == "auto" and s.mxfp4_by_own,
+    lambda s: s.asks_mxfp4 and s.choices["experts"] == "auto" and s.mxfp4_by_own,
     f"Across ranks, and where the kernel {KERNELS} cannot be had, tokendyno's own kernels compute the experts "
     "(experts=triton).",
     "backend/optimizations/subject.py: mxfp4_by_own",
 )
 
 _OTHER_DTYPE = note(
-    lambda s: s.mxfp4_native and not s.mxfp4_by_own and s.compute_dtype != "bfloat16",
+    lambda s: s.runs_mxfp4 and not s.mxfp4_by_own and s.compute_dtype != "bfloat16",
     "The MXFP4 kernels compute in bfloat16: another dtype is untested.",
     "triton_kernels 3.5: tensor_details/layout_details/hopper_value.py, mxfp4_to_bf16_triton",
     fix=(("dtype", "bfloat16"),),
 )
 
 
-def _of_a_checkpoint(rule: Rule) -> Rule:
-    """The rule for a checkpoint in MXFP4, not for random weights that could be."""
-    return replace(rule, when=lambda s: s.facts.quantization == "mxfp4" and rule.when(s))
-
-
 MXFP4_CHECKPOINT = (
-    *(_of_a_checkpoint(rule) for rule in (*_NATIVE, _STANDS_IN, _OTHER_DTYPE)),
+    *_NATIVE,
+    _STANDS_IN,
+    _OTHER_DTYPE,
     fallback(
         lambda s: s.facts.source.kind == "gguf",
         "GGUF weights are dequantized while they are loaded: memory and speed are those of the dense model.",

@@ -17,10 +17,10 @@ from tests.support.proof import claimed
 from tests.support.tiny_models import build, tiny
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import routed, subject_of
-from tokendyno.backend.optimizations.axes.experts import AXIS, GROUPED
+from tokendyno.backend.optimizations.axes.experts import AXIS
 from tokendyno.backend.optimizations.whole_layers import PUBLISHED
 from tokendyno.backend.plan import LoadPlan, Plan
-from tokendyno.backend.worker.patch.experts import set_experts
+from tokendyno.backend.worker.patch.experts import GROUPED, set_experts
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.profile import ShapedCall, Trace, trace
 from tokendyno.backend.worker.witness import find

@@ -10,8 +10,7 @@ from torch import nn
 
 from tests.support.tiny_models import CONFIGS, build
 from tokendyno.backend.errors import InputError
-from tokendyno.backend.optimizations.axes.projections import FOLDED
-from tokendyno.backend.worker.patch.projections import Fused, Slice, fuse, joinable
+from tokendyno.backend.worker.patch.projections import FOLDED, Fused, Slice, fuse, joinable
 
 GROUPS = {"llama": 8, "qwen3": 8, "mistral": 8, "olmo3": 8, "gemma3_text": 8, "gpt_oss": 4, "gpt2": 0}
 
