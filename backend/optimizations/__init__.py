@@ -1,7 +1,8 @@
-"""The registry of optimizations: every module or folder of `axes/` that defines `AXIS`, or several as `AXES`."""
+"""The registry of optimizations: every subclass of `Optimization` that a module or folder of `axes/` defines."""
 
 import functools
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
@@ -22,7 +23,9 @@ def all_axes() -> tuple[Optimization, ...]:
     package = importlib.import_module(f"{__name__}.axes")
     names = [info.name for info in pkgutil.iter_modules(package.__path__)]
     modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
-    axes = [axis for module in modules for axis in getattr(module, "AXES", ()) or (module.AXIS,)]
+    classes = [kind for module in modules for kind in vars(module).values() if inspect.isclass(kind)]
+    own = [kind for kind in classes if kind.__module__.startswith(package.__name__)]  # not the bases that are imported
+    axes = [kind() for kind in own if issubclass(kind, Optimization)]
     return tuple(sorted(axes, key=lambda axis: (axis.order, axis.name)))
 
 

@@ -1,8 +1,8 @@
 """What an optimization is: an axis with named choices, its rules and its edit of the plan.
 
-An axis is one file or folder in `axes/` with a module-level `AXIS`; those of many requests share one. Controls, rules,
-remedies, the plan, scripts and the command line all come from that declaration; what was in effect is told by the
-module of the same name in `worker/witness/`. Nothing else lists axes.
+An axis is a subclass of `Optimization` in a file or folder of `axes/` of its own; those of many requests share one.
+Controls, rules, remedies, the plan, scripts and the command line all come from that declaration; what was in effect is
+told by the module of the same name in `worker/witness/`. Nothing else lists axes.
 """
 
 import functools

@@ -12,14 +12,14 @@ from tokendyno.backend.arms.check import check
 from tokendyno.backend.arms.parse import parse_arm
 from tokendyno.backend.config import Workload
 from tokendyno.backend.models import resolve
-from tokendyno.backend.optimizations.axes.attention import AXIS
+from tokendyno.backend.optimizations.axes.attention import Attention
 from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 QWEN, BERT = "random:Qwen3-0.6B", "random:bert-base-uncased"
 REPLAYED = ",cache=static,compile=reduce-overhead"
-NAMES = [choice.name for choice in AXIS.choices if choice.name != "auto"]
+NAMES = [choice.name for choice in Attention.choices if choice.name != "auto"]
 ARMS = [
     *((QWEN, name, "") for name in NAMES),
     *((QWEN, name, REPLAYED) for name in NAMES if name != "flex_attention"),

@@ -10,7 +10,7 @@ from tests.gpu.test_attention import runnable
 from tests.support.tiny_models import build
 from tokendyno.backend.hardware import kernel_packages
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations.axes.experts import AXIS as EXPERTS
+from tokendyno.backend.optimizations.axes.experts import Experts
 from tokendyno.backend.plan import LoadPlan
 from tokendyno.backend.worker.witness import find
 from tools.bench.gpu.bench_cli import bench, tell
@@ -119,7 +119,7 @@ def test_a_folder_for_a_repository_of_the_hub_is_loaded_as_that(
 
 
 @pytest.mark.parametrize("beside", ["", REPLAYED])
-@pytest.mark.parametrize("way", [choice.name for choice in EXPERTS.choices])
+@pytest.mark.parametrize("way", [choice.name for choice in Experts().choices])
 def test_each_way_of_experts_is_in_effect(way: str, beside: str) -> None:
     found = rows("pocket", f"experts={way}{beside}")["experts"]
     assert (found["effective"], found["status"]) == (found["planned"], "verified"), found

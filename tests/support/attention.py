@@ -11,7 +11,7 @@ from tokendyno.backend.evidence import Level
 from tokendyno.backend.hardware import Gpu, Machine
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import subject_of
-from tokendyno.backend.optimizations.axes.attention import AXIS, FA2, FA3, FA4, HUB_FA2, HUB_FA3
+from tokendyno.backend.optimizations.axes.attention import FA2, FA3, FA4, HUB_FA2, HUB_FA3, Attention
 from tokendyno.backend.worker.patch import attention
 
 FLASH = (FA2, FA3, FA4, HUB_FA2, HUB_FA3)
@@ -27,7 +27,7 @@ def verdicts(name: str, model: ModelFacts | None = None, machine: Machine = CPU,
     """Level -> the reasons given for a choice, for a model without sinks unless one is named."""
     every = {"cache": "dynamic", "compile": "off", "dtype": "auto", "attention": name} | choices
     found: dict[Level, str] = {}
-    for verdict in AXIS.verdicts(name, subject_of(model or facts("random:Qwen3-0.6B"), machine, every)):
+    for verdict in Attention().verdicts(name, subject_of(model or facts("random:Qwen3-0.6B"), machine, every)):
         found[verdict.level] = " ".join([found.get(verdict.level, ""), verdict.reason, verdict.becomes])
     return found
 

@@ -13,12 +13,12 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.evidence import Verdict
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
-from tokendyno.backend.optimizations.axes.quantization import AXIS
+from tokendyno.backend.optimizations.axes.quantization import Quantization
 from tokendyno.backend.paths import PRESETS
 from tokendyno.backend.worker.witness.quantization import kind_of
 
 PACKED = str(PRESETS / "models" / "pocket-mxfp4")
-EVERY = [choice.name for choice in AXIS.choices]
+EVERY = [choice.name for choice in Quantization.choices]
 DENSE_ONLY = [name for name in EVERY if name.startswith(("bnb", "torchao", "quanto"))]
 NF4 = {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
 

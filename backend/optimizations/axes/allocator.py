@@ -43,6 +43,3 @@ class Allocator(Optimization):
                 "# the same as PYTORCH_ALLOC_CONF=expandable_segments:True",
                 'torch._C._accelerator_setAllocatorSettings("expandable_segments:True")',
             ]
-
-
-AXIS = Allocator()

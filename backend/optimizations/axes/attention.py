@@ -333,6 +333,3 @@ class Attention(Optimization):
             script.load["allow_all_kernels"] = "True"
         if plan.load.attention == "sdpa-gqa":
             script.prepared("worker/patch/attention.py", "register_grouped_attention()")
-
-
-AXIS = Attention()

@@ -327,15 +327,3 @@ class BatchGraphs(ManyRequests):
             value=True,
         ),
     )
-
-
-AXES = (
-    Batching(),
-    BatchSize(),
-    BatchOrder(),
-    PageSize(),
-    BatchTokens(),
-    Scheduler(),
-    AsyncBatching(),
-    BatchGraphs(),
-)

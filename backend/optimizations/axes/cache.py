@@ -310,6 +310,3 @@ class Cache(Optimization):
             if plan.generate.cache.backend in _PATCHES:
                 file, name = _PATCHES[plan.generate.cache.backend]
                 script.patched(file, f"{name}()")
-
-
-AXIS = Cache()

@@ -251,6 +251,3 @@ def _compile_values(values: Mapping[str, str]) -> CompileValues:
         tuple((name, values[name] == "true") for name in _OPTIONS if name in values),
         values.get("graph_break", ""),
     )
-
-
-AXIS = Compile()

@@ -70,6 +70,3 @@ class CompileCache(Optimization):
                 "if saved is not None:",
                 "    artefacts.write_bytes(saved[0])",
             ]
-
-
-AXIS = CompileCache()

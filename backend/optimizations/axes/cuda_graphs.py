@@ -135,6 +135,3 @@ class CudaGraphs(Optimization):
         if plan.generate.cuda_graphs == "manual" and plan.generate.loop != "own":
             script.define("worker/loop/cuda_graph.py", "CapturedPasses", "without_idle_mask")
             script.forward += ["inputs = without_idle_mask(inputs)", "forward = CapturedPasses(forward)"]
-
-
-AXIS = CudaGraphs()

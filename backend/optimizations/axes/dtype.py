@@ -108,6 +108,3 @@ class Dtype(Optimization):
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.dtype != "auto":
             script.load["dtype"] = f"torch.{plan.load.dtype}"
-
-
-AXIS = Dtype()

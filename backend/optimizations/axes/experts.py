@@ -142,6 +142,3 @@ class Experts(Optimization):
             script.patched("worker/patch/experts.py", "set_experts(model, 'grouped_mm')")
         elif load.experts is not None:
             script.load["experts_implementation"] = repr(load.experts)
-
-
-AXIS = Experts()

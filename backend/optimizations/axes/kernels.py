@@ -287,6 +287,3 @@ class Kernels(Optimization):
         if load.kernels_rows:
             script.patched("worker/patch/kernels.py", "store_by_rows(model)")
         script.patch.append(f"replace_layers(model, mapping, DEVICE, compiled={load.kernels_compiled})")
-
-
-AXIS = Kernels()

@@ -70,6 +70,3 @@ class Loading(Optimization):
             case _ if not plan.load.reserves:
                 script.imports.add("from transformers import modeling_utils")
                 script.prepare.append("modeling_utils.caching_allocator_warmup = lambda *args: None")
-
-
-AXIS = Loading()

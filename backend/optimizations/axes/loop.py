@@ -96,6 +96,3 @@ class Loop(Optimization):
         given = {name: value for name, value in keywords.items() if value}
         script.loop = call("DecodeLoop", ["model", "pad", "eos"], given)
         script.generate.clear()
-
-
-AXIS = Loop()

@@ -371,6 +371,3 @@ class Parallel(Optimization):
             script.patched("worker/patch/shards.py", "make_local(model)", first=True)
         if parallel.kind == "tensor":
             script.patched("worker/load/parallel.py", "add_biases_once(model, rank)")
-
-
-AXIS = Parallel()

@@ -190,6 +190,3 @@ class Prefill(Optimization):
         """The custom decode loop reads the prompt itself: see `loop`."""
         if plan.generate.prefill_chunk and plan.generate.loop != "own":
             script.generate["prefill_chunk_size"] = str(plan.generate.prefill_chunk)
-
-
-AXIS = Prefill()

@@ -138,6 +138,3 @@ def text_modules(model: Any) -> list[tuple[str, Any]]:
         if tower or name.split(".")[-1] in across or (parts & across and parts.isdisjoint(("self_attn", "attention"))):
             skipped.append(f"{name}.")
     return [(name, module) for name, module in modules if not f"{name}.".startswith(tuple(skipped))]
-
-
-AXIS = Projections()

@@ -89,6 +89,3 @@ class Shapes(Optimization):
                 "    inputs[name] = torch.nn.functional.pad(tensor, where)",
             ]
             script.cache = script.cache.replace("MAX_LENGTH", f"rounded({quoted(kind)}, MAX_LENGTH)")
-
-
-AXIS = Shapes()

@@ -83,6 +83,3 @@ class Speculation(Optimization):
     def write(self, script: Script, plan: Plan) -> None:
         if plan.generate.prompt_lookup:
             script.generate["prompt_lookup_num_tokens"] = str(plan.generate.prompt_lookup)
-
-
-AXIS = Speculation()

@@ -13,7 +13,7 @@ from transformers import DynamicCache
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware.kernel_packages import PUBLISHER
-from tokendyno.backend.optimizations.axes.attention import AXIS
+from tokendyno.backend.optimizations.axes.attention import Attention
 from tokendyno.backend.optimizations.base import joined
 from tokendyno.backend.worker.prove.observation import Observation, coverage, hidden_by, traced_passes
 from tokendyno.backend.worker.prove.profile import Trace, flex_calls
@@ -95,7 +95,7 @@ def _is_flash(name: str) -> bool:
 def _choice_of(name: str, planned: str | None) -> str:
     """The choice that a kernel of the Hub belongs to: one of its own, or that of any. A loaded kernel does not tell the
     revision that was asked for."""
-    if "/" not in name or any(choice.name == name for choice in AXIS.choices):
+    if "/" not in name or any(choice.name == name for choice in Attention.choices):
         return name
     repository = planned if planned and planned.partition("@")[0] == name else name
     return joined("hub", {"repository": repository})

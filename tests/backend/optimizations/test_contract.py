@@ -247,9 +247,6 @@ class Turbo(Optimization):
     def write(self, script, plan):
         if plan.load.dtype == "float32":
             script.prepare.append("print('vroom')")
-
-
-AXIS = Turbo()
 """
 WITNESS = """
 from tokendyno.backend.evidence import Finding

@@ -250,6 +250,3 @@ class Quantization(Optimization):
             script.define("worker/load/random_weights.py", "random_mxfp4_experts")
             script.empty.append("experts = random_mxfp4_experts(model, DEVICE)")
             script.state.append("experts")
-
-
-AXIS = Quantization()

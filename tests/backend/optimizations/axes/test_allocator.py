@@ -10,7 +10,7 @@ from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.resolve import resolve
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
-from tokendyno.backend.optimizations.axes.allocator import AXIS
+from tokendyno.backend.optimizations.axes.allocator import Allocator
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.prove.observation import Observation
@@ -20,13 +20,13 @@ from tokendyno.backend.worker.witness import find
 def plan(machine: Machine) -> Plan:
     """What `expandable` comes to on that machine."""
     begun = Plan(LoadPlan(ModelSource("folder"), device=machine.device))
-    return AXIS.edit(begun, "expandable", subject_of(resolve("pocket"), machine, {}))
+    return Allocator().edit(begun, "expandable", subject_of(resolve("pocket"), machine, {}))
 
 
 @pytest.mark.parametrize(("machine", "lines"), [(CPU, 0), (H200, 2)], ids=["cpu", "cuda"])
 def test_without_a_gpu_nothing_is_set_and_the_plan_is_that_of_the_default(machine: Machine, lines: int) -> None:
     script, planned = Script(), plan(machine)
-    AXIS.write(script, planned)
+    Allocator().write(script, planned)
     assert len(script.prepare) == lines and planned.load.allocator == ("expandable" if lines else "fixed")
 
 

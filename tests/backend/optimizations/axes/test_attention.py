@@ -41,7 +41,7 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.models.families import ENCODERS, NO_FLASH, NO_FLEX, NO_SDPA
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
-from tokendyno.backend.optimizations.axes.attention import AXIS, FA2, FA3, FA4, HUB_FA2, HUB_FA3
+from tokendyno.backend.optimizations.axes.attention import FA2, FA3, FA4, HUB_FA2, HUB_FA3, Attention
 from tokendyno.backend.paths import ROOT
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
@@ -74,7 +74,7 @@ def test_auto_is_what_transformers_takes_by_itself(architecture: str) -> None:
     else:
         model = tiny(architecture)
     known = replace(facts("random:Qwen3-0.6B"), architecture=architecture, sinks=architecture == "gpt_oss")
-    assert AXIS.resolve("auto", subject_of(known, CPU, {})) == model.config._attn_implementation
+    assert Attention().resolve("auto", subject_of(known, CPU, {})) == model.config._attn_implementation
 
 
 # --- the script -----------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def planned(name: str | None) -> Plan:
 
 
 def test_a_script_carries_the_workers_own_function_with_it(script: Script) -> None:
-    AXIS.write(script, planned("sdpa-gqa"))
+    Attention().write(script, planned("sdpa-gqa"))
     assert script.definitions == [("worker/patch/attention.py", "register_grouped_attention")]
     from transformers import AttentionInterface
 
@@ -103,7 +103,7 @@ def test_a_script_carries_the_workers_own_function_with_it(script: Script) -> No
 @pytest.mark.parametrize(("architecture", "sinks"), [("gemma2", False), ("gpt_oss", True)])
 def test_sdpa_falls_back_to_eager_once_and_for_one_reason(architecture: str, sinks: bool) -> None:
     known = replace(facts("random:Qwen3-0.6B"), architecture=architecture, sinks=sinks)
-    fallbacks = [v for v in AXIS.verdicts("sdpa", subject_of(known, CPU, {})) if v.level == "fallback"]
+    fallbacks = [v for v in Attention().verdicts("sdpa", subject_of(known, CPU, {})) if v.level == "fallback"]
     assert ["attention sinks" in verdict.reason for verdict in fallbacks] == [sinks]
 
 

@@ -12,7 +12,7 @@ from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.facts import CacheLayers
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
-from tokendyno.backend.optimizations.axes.cache import AXIS
+from tokendyno.backend.optimizations.axes.cache import Cache
 from tokendyno.backend.plan import CACHES, QUANTIZED_FP8, QUANTIZED_HQQ4, GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 
@@ -23,7 +23,7 @@ def blocked(
     choice: str, model: str = FULL, machine: Machine = H200, **choices: str
 ) -> list[tuple[str, dict[str, str]]]:
     subject = subject_of(facts(model), machine, {"cache": choice, "compile": "off", **choices})
-    return [(v.reason, v.fix) for v in AXIS.verdicts(choice, subject) if v.level == "blocked"]
+    return [(v.reason, v.fix) for v in Cache().verdicts(choice, subject) if v.level == "blocked"]
 
 
 # --- the same rules, tried out ----------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ def test_groups_must_divide_the_prompt(tokens: int, divides: bool) -> None:
 )
 def test_the_script_makes_the_same_cache(kind: str, written: str) -> None:
     script = Script()
-    AXIS.write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(CACHES[kind])))
+    Cache().write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(CACHES[kind])))
     assert script.cache == written
     assert len(script.imports) == bool(written)
 
@@ -102,7 +102,7 @@ def test_of_counted_layers_only_keys_and_values_of_one_size_can_be_quantized(
 
     def allowed(choice: str) -> bool:
         subject = subject_of(given, H200, {"cache": choice, "compile": "off"})
-        return not any(v.level == "blocked" for v in AXIS.verdicts(choice, subject))
+        return not any(v.level == "blocked" for v in Cache().verdicts(choice, subject))
 
     assert (allowed("quantized-fp8"), allowed("unwindowed")) == (quantized, unwindowed)
 

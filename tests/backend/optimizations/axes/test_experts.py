@@ -17,7 +17,7 @@ from tests.support.proof import claimed
 from tests.support.tiny_models import build, tiny
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import routed, subject_of
-from tokendyno.backend.optimizations.axes.experts import AXIS
+from tokendyno.backend.optimizations.axes.experts import Experts
 from tokendyno.backend.optimizations.whole_layers import PUBLISHED
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.worker.patch.experts import GROUPED, set_experts
@@ -48,12 +48,12 @@ def seen(model: Any, planned: str | None = None, **keywords: Any) -> Observation
 
 
 def claims(observation: Observation) -> set[str]:
-    return claimed(AXIS, observation)
+    return claimed(Experts(), observation)
 
 
 def said(name: str, model: Any, machine: Any = CPU, **choices: str) -> dict[str, str]:
     every = {"compile": "off", "experts": name, "dtype": "auto"} | choices
-    return {v.level: v.reason for v in AXIS.verdicts(name, subject_of(model, machine, every))}
+    return {v.level: v.reason for v in Experts().verdicts(name, subject_of(model, machine, every))}
 
 
 @pytest.mark.parametrize(("way", "cache"), [("eager", "static"), ("grouped_mm", "dynamic"), ("batched_mm", "static")])
@@ -86,7 +86,7 @@ def test_without_experts_there_is_nothing_to_find(architecture: str) -> None:
 
 
 def test_on_a_cpu_auto_is_grouped_mm_throughout() -> None:
-    assert AXIS.resolve("auto", subject_of(facts(), CPU, {})) == "grouped_mm"
+    assert Experts().resolve("auto", subject_of(facts(), CPU, {})) == "grouped_mm"
     assert claims(seen(build("gpt_oss"))) == {"grouped_mm"}
 
 
@@ -144,14 +144,14 @@ def test_every_mixture_of_every_visible_pass_is_counted(
 
 def test_a_dense_model_has_nothing_to_choose_and_transformers_says_so_for_one_of_three() -> None:
     dense = facts("random:Qwen3-0.6B")
-    assert not AXIS.matters(dense) and AXIS.matters(facts())
+    assert not Experts().matters(dense) and Experts().matters(facts())
     model = build("llama")
     with pytest.raises(ValueError, match="does not support setting experts"):
         model.set_experts_implementation("grouped_mm")
     model.set_experts_implementation("batched_mm")  # taken without a word, and nothing comes of it
     for way in WAYS:
         assert "no experts" in said(way, dense)["fallback"]
-        assert AXIS.resolve(way, subject_of(dense, CPU, {})) == "auto"
+        assert Experts().resolve(way, subject_of(dense, CPU, {})) == "auto"
 
 
 @pytest.mark.parametrize("architecture", sorted(set(routed.ALIKE) - set(PUBLISHED)))
@@ -204,8 +204,8 @@ def test_generate_swaps_grouped_mm_on_a_gpu_and_the_second_name_is_left_alone() 
     set_experts(model, "grouped_mm")
     with model._optimize_model_for_decode():
         assert model.get_experts_implementation()[""] == GROUPED
-    assert AXIS.resolve("auto", subject_of(facts(), H200, {})) == "auto"
-    assert AXIS.resolve("auto", subject_of(facts(), H200, {"speculation": "off"})) == "auto"
+    assert Experts().resolve("auto", subject_of(facts(), H200, {})) == "auto"
+    assert Experts().resolve("auto", subject_of(facts(), H200, {"speculation": "off"})) == "auto"
 
 
 def test_with_guesses_auto_is_grouped_mm_on_a_gpu_too() -> None:
@@ -214,7 +214,7 @@ def test_with_guesses_auto_is_grouped_mm_on_a_gpu_too() -> None:
 
     from transformers import GenerationMixin
 
-    assert AXIS.resolve("auto", subject_of(facts(), H200, {"speculation": "prompt-lookup"})) == "grouped_mm"
+    assert Experts().resolve("auto", subject_of(facts(), H200, {"speculation": "prompt-lookup"})) == "grouped_mm"
     assert "_optimize_model_for_decode" in inspect.getsource(GenerationMixin._sample)
     assert "_optimize_model_for_decode" not in inspect.getsource(GenerationMixin._assisted_decoding)
 

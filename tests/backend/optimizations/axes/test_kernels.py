@@ -16,7 +16,7 @@ from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.models.router import Router
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
-from tokendyno.backend.optimizations.axes.kernels import AXIS, NO_NORMS, NO_ROTATION, may_replace
+from tokendyno.backend.optimizations.axes.kernels import NO_NORMS, NO_ROTATION, Kernels, may_replace
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, LoopKind, ParallelPlan, Plan
 from tokendyno.backend.script.parts import Script
 
@@ -28,7 +28,7 @@ def said(name: str, model: str | ModelFacts, machine: Machine, **choices: str) -
     known = facts(model) if isinstance(model, str) else model
     every = {"cache": "dynamic", "compile": "off", "kernels": name} | choices
     reasons: dict[str, str] = {}
-    for verdict in AXIS.verdicts(name, subject_of(known, machine, every)):
+    for verdict in Kernels().verdicts(name, subject_of(known, machine, every)):
         reasons[verdict.level] = " ".join([reasons.get(verdict.level, ""), verdict.reason])
     return reasons
 
@@ -163,11 +163,11 @@ def test_the_plan_names_the_folder_and_the_mode() -> None:
     bare = Plan(LoadPlan(ModelSource("random")))
     subject = subject_of(facts(LLAMA), H200, {"compile": "off"})
     compiled = subject_of(facts(LLAMA), H200, {"compile": "default"})
-    local = AXIS.edit(bare, "local", subject).load
+    local = Kernels().edit(bare, "local", subject).load
     assert (local.kernels, local.kernels_path, local.kernels_compiled) == ("local", H200.kernels, False)
-    hub = AXIS.edit(bare, "hub", compiled).load
+    hub = Kernels().edit(bare, "hub", compiled).load
     assert (hub.kernels, hub.kernels_path, hub.kernels_compiled) == ("hub", "", True)
-    assert AXIS.edit(bare, "off", compiled) == bare
+    assert Kernels().edit(bare, "off", compiled) == bare
 
 
 def planned(**load: Any) -> Plan:
@@ -176,7 +176,7 @@ def planned(**load: Any) -> Plan:
 
 def test_a_script_puts_the_layers_of_a_folder_in() -> None:
     script = Script()
-    AXIS.write(script, planned(kernels="local", kernels_path=str(kernel_packages.BUNDLED)))
+    Kernels().write(script, planned(kernels="local", kernels_path=str(kernel_packages.BUNDLED)))
     model = build("llama")
     exec("\n".join([preamble(script), *script.patch]), {"model": model, "DEVICE": "cpu"})
     assert model.model.norm.forward.__func__ is not type(model.model.norm).forward
@@ -188,7 +188,7 @@ def test_a_script_stores_matrices_by_rows_where_the_worker_does(rows: bool) -> N
     from transformers.pytorch_utils import Conv1D
 
     script = Script()
-    AXIS.write(script, planned(kernels="local", kernels_path=str(kernel_packages.BUNDLED), kernels_rows=rows))
+    Kernels().write(script, planned(kernels="local", kernels_path=str(kernel_packages.BUNDLED), kernels_rows=rows))
     model = build("gpt2")
     exec("\n".join([preamble(script), *script.patch]), {"model": model, "DEVICE": "cpu"})
     assert all(module.weight.is_contiguous() is not rows for module in model.modules() if type(module) is Conv1D)
@@ -214,7 +214,7 @@ def test_only_the_custom_loop_has_the_end_of_a_step_that_a_kernel_computes(
 ) -> None:
     monkeypatch.setattr(kernel_packages, "layers", lambda path, device: {name: Path("/k") for name in layers})
     script = Script()
-    AXIS.write(script, Plan(planned(kernels="local", kernels_path="/k").load, GeneratePlan(STATIC, loop=loop)))
+    Kernels().write(script, Plan(planned(kernels="local", kernels_path="/k").load, GeneratePlan(STATIC, loop=loop)))
     assert ("add_step_end(model)" in script.patch) is ends
 
 
@@ -228,5 +228,5 @@ def test_only_ranks_exchange_what_a_kernel_sums(
     monkeypatch.setattr(kernel_packages, "layers", lambda path, device: {name: Path("/k") for name in layers})
     script = Script()
     parallel = ParallelPlan("tensor" if ranks > 1 else "off", ranks)
-    AXIS.write(script, planned(kernels="local", kernels_path="/k", parallel=parallel))
+    Kernels().write(script, planned(kernels="local", kernels_path="/k", parallel=parallel))
     assert ("add_exchanges()" in script.patch) is exchanges

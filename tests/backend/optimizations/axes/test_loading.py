@@ -11,7 +11,7 @@ from tokendyno.backend.config import Workload
 from tokendyno.backend.counts import counts_of
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.source import ModelSource, SourceKind
-from tokendyno.backend.optimizations.axes.loading import AXIS
+from tokendyno.backend.optimizations.axes.loading import Loading
 from tokendyno.backend.plan import LoadingKind, LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.worker.prove.observation import Observation
@@ -51,7 +51,7 @@ def test_of_fused_matrices_the_proof_wants_no_block() -> None:
     )
     assert finding.effective == "device_map" and "once matrices are fused" in finding.proof
     script = Script(load={"device_map": "DEVICE"})
-    AXIS.write(script, fused)
+    Loading().write(script, fused)
     assert any("caching_allocator_warmup" in line for line in script.prepare)
 
 

@@ -15,7 +15,7 @@ from tokendyno.backend.counts import RunCounts
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations.axes.parallel import AXIS, ranks_of
+from tokendyno.backend.optimizations.axes.parallel import Parallel, ranks_of
 from tokendyno.backend.paths import PRESETS
 from tokendyno.backend.plan import Exchanges, LoadPlan, ParallelPlan, Plan
 from tokendyno.backend.predict.parallel import shard
@@ -221,7 +221,7 @@ def test_a_device_map_is_refused_with_the_reason(
 )
 def test_a_script_puts_plain_parts_where_something_is_replaced(load: dict[str, Any], made: bool, biases: bool) -> None:
     script = Script()
-    AXIS.write(script, Plan(LoadPlan(ModelSource("random"), **{"parallel": ParallelPlan("tensor", 2)} | load)))
+    Parallel().write(script, Plan(LoadPlan(ModelSource("random"), **{"parallel": ParallelPlan("tensor", 2)} | load)))
     assert ("make_local(model)" in script.patch) is made
     assert ("add_biases_once(model, rank)" in script.patch) is biases
 
@@ -243,7 +243,7 @@ def test_a_script_of_ranks_takes_its_own_gpu_and_only_the_first_prints(
     source = ModelSource("random" if config else "hub", config_json=config)
     script = Script(load={"device_map": "DEVICE"}, patch=["fuse(model)"])
     parallel = ParallelPlan("expert", 4)
-    AXIS.write(script, Plan(LoadPlan(source, device=device, parallel=parallel, projections="fused")))
+    Parallel().write(script, Plan(LoadPlan(source, device=device, parallel=parallel, projections="fused")))
     assert any("torch.cuda.set_device" in line for line in script.prepare) is placed
     assert script.prepare[-2:] == ["if rank:", '    sys.stdout = open(os.devnull, "w")']
     assert script.load["distributed_config"].startswith(f"distributed_config({model_type}")

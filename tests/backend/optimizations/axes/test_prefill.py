@@ -18,7 +18,7 @@ from tokendyno.backend.evidence import Evidence
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import defaults, subject_of
-from tokendyno.backend.optimizations.axes.prefill import AXIS, SIZES
+from tokendyno.backend.optimizations.axes.prefill import SIZES, Prefill
 from tokendyno.backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.worker.prompt import Prompt, pad
 from tokendyno.backend.worker.prove.observation import Observation
@@ -54,7 +54,7 @@ OWN = {"loop": "own", "cache": "static"}
 def test_what_cannot_be_read_in_chunks_is_refused(
     choice: str, model: str, machine: Machine, choices: dict[str, str], blocked: list[dict[str, str]]
 ) -> None:
-    verdicts = AXIS.verdicts(choice, subject_of(facts(model), machine, defaults() | choices))
+    verdicts = Prefill().verdicts(choice, subject_of(facts(model), machine, defaults() | choices))
     assert [v.fix for v in verdicts if v.level == "blocked"] == blocked
 
 
@@ -140,7 +140,7 @@ def row(choice: str, **counts: float) -> Evidence:
     choice = choice.removeprefix("captured and ")
     plan = Plan(LoadPlan(ModelSource("random")), generate)
     seen = Observation(SimpleNamespace(), None, plan, counts=counts_of(counts))
-    return Evidence(choice, choice, find("prefill", seen), AXIS.off)
+    return Evidence(choice, choice, find("prefill", seen), Prefill().off)
 
 
 GOOD = {"positions": 1300, "prompt_passes": 3, "widest_prompt_pass": 512, "planned_prompt_passes": 3, "passes": 9}

@@ -13,7 +13,7 @@ from tokendyno.backend.counts import counts_of
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
-from tokendyno.backend.optimizations.axes.shapes import AXIS
+from tokendyno.backend.optimizations.axes.shapes import Shapes
 from tokendyno.backend.plan import GeneratePlan, LoadPlan, Plan, ShapesKind
 from tokendyno.backend.predict.lengths import cache_places
 from tokendyno.backend.worker.prompt import Prompt, pad, padding_counts
@@ -27,7 +27,7 @@ def levels(
     choice: str, machine: Machine = CPU, model: str = "pocket", **choices: str
 ) -> list[tuple[str, dict[str, str]]]:
     every = {"compile": "off", "cache": "dynamic", "attention": "auto", "loop": "generate", **choices}
-    return [(v.level, v.fix) for v in AXIS.verdicts(choice, subject_of(facts(model), machine, every))]
+    return [(v.level, v.fix) for v in Shapes().verdicts(choice, subject_of(facts(model), machine, every))]
 
 
 COMPILED = {"compile": "default", "cache": "static"}

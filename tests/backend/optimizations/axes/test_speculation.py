@@ -16,7 +16,7 @@ from tests.support.tiny_models import tiny
 from tokendyno.backend.counts import Drafts, RunCounts
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
-from tokendyno.backend.optimizations.axes.speculation import AXIS, LOOKUP_TOKENS, STATEFUL
+from tokendyno.backend.optimizations.axes.speculation import LOOKUP_TOKENS, STATEFUL, Speculation
 from tokendyno.backend.plan import GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.worker.prove.counters import DraftCounter
 from tokendyno.backend.worker.prove.observation import Observation
@@ -57,7 +57,7 @@ def generate(architecture: str, kind: str = "dynamic", tokens: int | None = LOOK
 
 def levels(batch: int = 1, **choices: str) -> list[tuple[str, dict[str, str]]]:
     subject = subject_of(facts("random:Qwen3-0.6B"), CPU, {"cache": "dynamic", **choices}, batch)
-    return [(v.level, v.fix) for v in AXIS.verdicts("prompt-lookup", subject) if v.level != "note"]
+    return [(v.level, v.fix) for v in Speculation().verdicts("prompt-lookup", subject) if v.level != "note"]
 
 
 @pytest.mark.parametrize("kind", CACHES)
@@ -97,7 +97,7 @@ def test_it_is_proved_by_what_was_looked_up_and_not_by_the_plan() -> None:
     )
     assert off.counts(24, 24) == Drafts()
     assert find("speculation", seen(RunCounts(drafts=off.counts(24, 24)))).effective == "off"
-    assert claimed(AXIS, seen(RunCounts())) == {"off"}
+    assert claimed(Speculation(), seen(RunCounts())) == {"off"}
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from tokendyno.backend.export.script import script
 from tokendyno.backend.messages import Finished, Generate, Progress
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations.axes.quantization import AXIS
+from tokendyno.backend.optimizations.axes.quantization import Quantization
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.predict.weights import weight_bytes
 from tokendyno.backend.worker.load import quantization
@@ -80,7 +80,7 @@ def test_quantized_pocket_runs_and_the_ledger_says_so(choice: str) -> None:
     assert before == arm.memory.weights == weight_bytes(resolve("pocket"), "auto", arm.plan.load.quantization)
     assert parameter_count(worker.model.model) == resolve("pocket").parameters
     observation = Observation(worker.model.model, None, arm.plan)
-    assert claimed(AXIS, observation) == {arm.planned["quantization"]}
+    assert claimed(Quantization(), observation) == {arm.planned["quantization"]}
 
 
 @pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8"])
@@ -121,12 +121,12 @@ def test_mxfp4_is_dequantized_on_a_cpu_and_found_so(model: str) -> None:
     (proof,) = (f.proof for f in finished.findings if f.axis == "quantization")
     assert "8 of 8 mixtures have at most 8 magnitudes" in proof
     observation = Observation(worker.model.model, None, arm.plan)
-    assert claimed(AXIS, observation) == {"mxfp4-dequantized"}
+    assert claimed(Quantization(), observation) == {"mxfp4-dequantized"}
     for layer in worker.model.model.model.layers:
         experts = layer.mlp.experts
         with torch.no_grad():
             experts.down_proj.mul_(1 + 0.01 * torch.rand_like(experts.down_proj))
-    assert claimed(AXIS, observation) == {"none"}, "the plan was believed"
+    assert claimed(Quantization(), observation) == {"none"}, "the plan was believed"
 
 
 def test_dequantized_text_is_that_of_transformers() -> None:
@@ -184,7 +184,7 @@ def test_random_mxfp4_experts_are_reproducible_and_as_large_as_usual() -> None:
 # --- what from_pretrained is told -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("choice", [choice.name for choice in AXIS.choices])
+@pytest.mark.parametrize("choice", [choice.name for choice in Quantization.choices])
 @pytest.mark.parametrize("dtype", ["auto", "float16"])
 def test_the_script_quantizes_with_the_settings_of_the_worker(choice: str, dtype: str) -> None:
     """The expression in the script, evaluated."""
@@ -192,7 +192,7 @@ def test_the_script_quantizes_with_the_settings_of_the_worker(choice: str, dtype
 
     plan = LoadPlan(resolve("random:pocket").source, dtype=dtype, quantization=choice)
     script = Script()
-    AXIS.write(script, make_plan(plan))
+    Quantization().write(script, make_plan(plan))
     kwargs = quantization.keywords(plan, getattr(torch, "bfloat16" if dtype == "auto" else dtype))
     if choice == "none":
         assert script == Script() and kwargs == {}
@@ -217,7 +217,7 @@ def test_a_gguf_file_is_dequantized_in_worker_and_script() -> None:
     from tokendyno.backend.script.parts import Script
 
     script = Script()
-    AXIS.write(script, make_plan(plan))
+    Quantization().write(script, make_plan(plan))
     assert script.prepare == ["quantization_config = GgufConfig(dequantize=True)"]
 
 

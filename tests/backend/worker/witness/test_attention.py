@@ -18,7 +18,7 @@ from tests.support.proof import claimed
 from tests.support.tiny_models import build, tiny
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
-from tokendyno.backend.optimizations.axes.attention import AXIS, FA2, HUB_FA2, HUB_FA3, taken
+from tokendyno.backend.optimizations.axes.attention import FA2, HUB_FA2, HUB_FA3, Attention, taken
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.worker.prove.observation import Observation, compiled_calls
 from tokendyno.backend.worker.prove.profile import REGION, Trace
@@ -40,7 +40,7 @@ PLAN = Plan(LoadPlan(ModelSource("random")))
 
 
 def claims(model: Any) -> set[str]:
-    return claimed(AXIS, Observation(model, None, PLAN))
+    return claimed(Attention(), Observation(model, None, PLAN))
 
 
 @pytest.mark.parametrize(("architecture", "name"), ALLOWED)

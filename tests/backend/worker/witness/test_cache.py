@@ -11,7 +11,7 @@ from transformers.cache_utils import DynamicLayer
 from tests.support.proof import claimed
 from tests.support.tiny_models import tiny
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations.axes.cache import AXIS
+from tokendyno.backend.optimizations.axes.cache import Cache
 from tokendyno.backend.plan import CACHES, GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.prove.observation import Observation
@@ -29,7 +29,7 @@ def seen(cache: Any, model: Any, planned: str = "dynamic") -> Observation:
 
 
 def claims(finding: Observation) -> set[str]:
-    return claimed(AXIS, finding)
+    return claimed(Cache(), finding)
 
 
 def filled(cache: Any, layers: int = 2, tokens: int = 12, size: int = 32) -> Any:

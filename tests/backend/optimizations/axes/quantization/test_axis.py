@@ -13,7 +13,12 @@ from tests.support.quantization import NF4, PACKED, judge, llama, packed_kinds
 from tokendyno.backend import hardware
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
-from tokendyno.backend.optimizations.axes.quantization import AXIS, COMPUTE_DTYPE, quantization_config, values_text
+from tokendyno.backend.optimizations.axes.quantization import (
+    COMPUTE_DTYPE,
+    Quantization,
+    quantization_config,
+    values_text,
+)
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
 
@@ -90,7 +95,7 @@ def test_four_bits_on_this_cpu_need_even_sizes(width: int, fits: bool) -> None:
 def test_a_script_reads_the_dtype_of_the_revision_that_it_loads(revision: str, argument: str) -> None:
     script = Script()
     source = ModelSource("hub", repo="org/name", revision=revision)
-    AXIS.write(script, Plan(LoadPlan(source, quantization="bnb-nf4")))
+    Quantization().write(script, Plan(LoadPlan(source, quantization="bnb-nf4")))
     assert f"AutoConfig.from_pretrained(MODEL{argument}).dtype" in "".join(script.prepare)
 
 
@@ -111,7 +116,7 @@ def test_a_script_loads_where_and_as_the_plan_says(
     """bitsandbytes would take a GPU if there is one, and transformers dequantizes MXFP4 to bfloat16."""
     script = Script()
     source = ModelSource("folder", path="/m")
-    AXIS.write(script, Plan(LoadPlan(source, device=device, dtype=dtype, quantization=name)))
+    Quantization().write(script, Plan(LoadPlan(source, device=device, dtype=dtype, quantization=name)))
     assert (script.load.get("device_map") == "DEVICE") is stays
     assert ("cast_experts(model)" in script.patch) is casts
 
@@ -143,7 +148,7 @@ SETTINGS = {
 
 def prepared(name: str, source: ModelSource) -> Script:
     script = Script()
-    AXIS.write(script, Plan(LoadPlan(source, device="cuda", dtype="float16", quantization=name)))
+    Quantization().write(script, Plan(LoadPlan(source, device="cuda", dtype="float16", quantization=name)))
     return script
 
 
@@ -168,7 +173,7 @@ def test_values_are_those_of_the_library_given_or_not(name: str) -> None:
 
 
 def test_every_choice_has_its_settings() -> None:
-    assert list(SETTINGS) == [choice.name for choice in AXIS.choices]
+    assert list(SETTINGS) == [choice.name for choice in Quantization.choices]
 
 
 def test_a_gguf_file_is_dequantized_whatever_kernels_the_hub_has() -> None:
