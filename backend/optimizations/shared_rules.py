@@ -64,17 +64,20 @@ def named_kernels(repositories: Callable[[Subject], Set[str]], write: str, sourc
     )
 
 
+def needs_mode(mode: str, when: When, reason: str, source: str) -> tuple[Rule, Rule]:
+    """Refuses what a mode of torch.compile resolves, of a decoder with the static cache that it needs."""
+    fix = ("compile", mode)
+    return (
+        blocked(lambda s: s.decoder and when(s), reason, source, fix=(fix, ("cache", "static"))),
+        blocked(lambda s: not s.decoder and when(s), reason, source, fix=(fix,)),
+    )
+
+
 def needs_compile(reason: str, source: str, so: str) -> tuple[Rule, ...]:
-    """Rules of a choice that means nothing where nothing is compiled, for a decoder and an encoder; and, with what
-    follows from it (`so`), where `generate` skips compilation."""
-
-    def rule(kind: str, *also: tuple[str, str]) -> Rule:
-        def nothing_compiles(s: Subject) -> bool:
-            return s.facts.kind == kind and not s.asks_to_compile and not s.skips_compilation
-
-        return blocked(nothing_compiles, reason, source, fix=(("compile", "default"), *also))
-
-    return rule("decoder", ("cache", "static")), rule("encoder"), skipped(lambda s: s.skips_compilation, so)
+    """Rules of a choice that means nothing where nothing is compiled; and, with what follows from it (`so`), where
+    `generate` skips compilation."""
+    uncompiled = needs_mode("default", lambda s: not (s.asks_to_compile or s.skips_compilation), reason, source)
+    return (*uncompiled, skipped(lambda s: s.skips_compilation, so))
 
 
 def skipped(when: When, so: str) -> Rule:

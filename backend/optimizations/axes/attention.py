@@ -28,13 +28,11 @@ _INSTEAD = {FA2: HUB_FA2, FA3: HUB_FA3, FA4: HUB_FA4}
 _TITLES = {FA2: "FlashAttention 2", FA3: "FlashAttention 3", FA4: "FlashAttention 4"}
 _FLASH = "transformers 5.22: modeling_flash_attention_utils.FLASH_ATTENTION_COMPATIBILITY_MATRIX"
 _CHECK = "transformers 5.22: PreTrainedModel._check_and_adjust_attn_implementation"
-_NO_SINKS = (FA2, FA3, HUB_FA2)
-"""For a model with attention sinks, transformers takes `HUB_FA3` in place of these."""
 
 
 def taken(name: str, subject: Subject) -> str:
     """The implementation that transformers uses where a FlashAttention choice is requested."""
-    if subject.facts.sinks and name in _NO_SINKS:
+    if subject.facts.sinks and name in (FA2, FA3, HUB_FA2):
         name = HUB_FA3  # GptOssPreTrainedModel._compatible_flash_implementations
     package = _PACKAGES.get(name)
     return _INSTEAD[name] if package and not subject.machine.has(package) else name

@@ -9,9 +9,6 @@ from tokendyno.backend.plan import CompileValues, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import quoted
 
-_DOCS = "https://huggingface.co/docs/transformers/llm_optims#static-kv-cache-and-torchcompile"
-
-
 _GRAPHS_NEED_STATIC = blocked(
     lambda s: s.cuda and _compiles_growing(s),
     "CUDA graphs of torch.compile write each step's keys and values over those of the step before, which a growing "
@@ -65,7 +62,7 @@ _CACHE_RULES = (
         lambda s: s.decoder and not s.own_loop and not s.cache.fixed and not _grows_unquantized(s),
         "generate compiles the decode step on a static cache only; with an offloaded or quantized one it silently "
         "skips compilation.",
-        _DOCS,
+        "https://huggingface.co/docs/transformers/llm_optims#static-kv-cache-and-torchcompile",
         fix=(("cache", "static"),),
     ),
     note(

@@ -1,7 +1,7 @@
 """Whether the kernels of a step are launched one by one or replayed as CUDA graphs, and who captures them."""
 
 from tokendyno.backend.optimizations.base import Choice, Optimization, blocked
-from tokendyno.backend.optimizations.shared_rules import NO_EAGER_EXPERTS, skipped
+from tokendyno.backend.optimizations.shared_rules import NO_EAGER_EXPERTS, needs_mode, skipped
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
@@ -28,17 +28,11 @@ _OFF_RULES = (
 _COMPILE_RULES = (
     _NEEDS_CUDA,
     skipped(lambda s: s.cuda and s.skips_compilation, "torch.compile cannot capture CUDA graphs"),
-    blocked(
-        lambda s: s.cuda and not s.replays_graphs and not s.skips_compilation and s.decoder,
+    *needs_mode(
+        "reduce-overhead",
+        lambda s: s.cuda and not s.replays_graphs and not s.skips_compilation,
         "torch.compile captures CUDA graphs in the modes reduce-overhead and max-autotune only.",
         _DOCS,
-        fix=(("compile", "reduce-overhead"), ("cache", "static")),
-    ),
-    blocked(
-        lambda s: s.cuda and not s.replays_graphs and not s.decoder,
-        "Graphs through compile come with the compile modes reduce-overhead and max-autotune.",
-        _DOCS,
-        fix=(("compile", "reduce-overhead"),),
     ),
 )
 _MANUAL_RULES = (

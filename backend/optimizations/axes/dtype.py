@@ -7,7 +7,6 @@ from tokendyno.backend.predict.weights import weight_bytes
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.units import three
 
-_TORCH = "https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch-dtype"
 _CPU = "measured: docs/figures.md, Memory"
 
 
@@ -92,7 +91,7 @@ class Dtype(Optimization):
                 note(
                     lambda s: s.facts.dtype == "bfloat16",
                     "This checkpoint is in bfloat16; float16 overflows above 65,504, so its output may degrade.",
-                    _TORCH,
+                    "https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch-dtype",
                 ),
             ),
         ),

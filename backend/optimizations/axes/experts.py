@@ -10,26 +10,24 @@ from tokendyno.backend.script.parts import Script
 
 _MOE = "transformers 5.22: integrations/moe.py"
 
-
-def _settles(when: When, reason: str, source: str) -> Rule:
-    return fallback(when, reason, source, becomes="auto")
-
-
 _ALWAYS = (
-    _settles(
+    fallback(
         lambda s: not s.facts.experts,
         "This model has no experts, so there is nothing to choose.",
         "transformers 5.22: PreTrainedModel._can_set_experts_implementation",
+        becomes="auto",
     ),
-    _settles(
+    fallback(
         lambda s: s.facts.experts > 0 and s.runs_mxfp4,
         "MXFP4 experts have their own kernels, so this choice has no effect.",
         "transformers 5.22: integrations/mxfp4.Mxfp4GptOssExperts",
+        becomes="auto",
     ),
-    _settles(
+    fallback(
         lambda s: s.facts.experts > 0 and not s.runs_mxfp4 and s.takes_hub_kernels,
         "With kernels=hub a kernel may replace the whole mixture of experts, so this choice may have no effect.",
         "transformers 5.22: integrations/hub_kernels, MegaBlocksMoeMLP",
+        becomes="auto",
     ),
 )
 

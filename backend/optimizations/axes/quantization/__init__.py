@@ -30,7 +30,13 @@ def quantization_config(load: LoadPlan) -> Construct | None:
             settings |= {"bnb_4bit_compute_dtype": Name(COMPUTE_DTYPE)}  # else float32, and slow
             return _transformers("BitsAndBytesConfig", **settings)
         case ["torchao", number]:
-            return Construct("transformers", "TorchAoConfig", (_torchao(number),))
+            name = {"int8": "Int8WeightOnlyConfig", "fp8": "Float8WeightOnlyConfig", "int4": "Int4WeightOnlyConfig"}
+            keywords: dict[str, Argument] = {}
+            if number == "int4":
+                keywords = {"group_size": INT4_GROUP, "int4_packing_format": "tile_packed_to_4d"}
+            keywords["set_inductor_config"] = False  # with torchao's own one model compiled for more than four minutes
+            weights = Construct("torchao.quantization", name[number], (), keywords)
+            return Construct("transformers", "TorchAoConfig", (weights,))
         case ["quanto", number]:
             return _transformers("QuantoConfig", weights=number)
         case ["mxfp4", *dequantized]:
@@ -92,15 +98,6 @@ def casts_experts(load: LoadPlan) -> bool:
 
 def _transformers(name: str, **keywords: Argument) -> Construct:
     return Construct("transformers", name, (), keywords)
-
-
-def _torchao(number: str) -> Construct:
-    """Leaves Inductor's settings alone: with torchao's own one model compiled for more than four minutes."""
-    name = {"int8": "Int8WeightOnlyConfig", "fp8": "Float8WeightOnlyConfig", "int4": "Int4WeightOnlyConfig"}[number]
-    keywords: dict[str, Argument] = {}
-    if number == "int4":
-        keywords = {"group_size": INT4_GROUP, "int4_packing_format": "tile_packed_to_4d"}
-    return Construct("torchao.quantization", name, (), keywords | {"set_inductor_config": False})
 
 
 def _dtype(script: Script, load: LoadPlan) -> str:

@@ -10,7 +10,6 @@ from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.predict.quantized import INT4_GROUP
 
 _MERGE = "transformers 5.22: quantizers/auto.py, AutoHfQuantizer.merge_quantization_configs raises ValueError"
-_GGUF = "transformers 5.22: quantizers/auto.py, get_hf_quantizer raises ValueError"
 
 
 # --- all libraries --------------------------------------------------------------------------------
@@ -24,7 +23,7 @@ _QUANTIZED_ALREADY = (
     blocked(
         lambda s: s.facts.source.kind == "gguf",
         "transformers does not quantize GGUF files again. Use the model's safetensors.",
-        _GGUF,
+        "transformers 5.22: quantizers/auto.py, get_hf_quantizer raises ValueError",
     ),
 )
 
@@ -126,8 +125,6 @@ _TRANSPOSED = blocked(
 
 # --- bitsandbytes ---------------------------------------------------------------------------------
 
-_BNB_KINDS = ("linear", "conv1d")
-_BNB_DOCS = "https://huggingface.co/docs/bitsandbytes/v0.50.0/installation"
 _BNB = (needs_package("bitsandbytes"), *_QUANTIZED_ALREADY, _SHARED_BLOCKS, _experts_stay("bitsandbytes"))
 _LATENTS_BY_HEAD = """
     axk1 axk2 bailing_hybrid deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm5_next_text glm_moe_dsa hy_v4
@@ -141,7 +138,7 @@ BNB_INT8 = (
     blocked(
         lambda s: s.cuda and s.machine.capability < (7, 5),
         "LLM.int8() needs a GPU of compute capability 7.5 (Turing) or later.",
-        _BNB_DOCS,
+        "https://huggingface.co/docs/bitsandbytes/v0.50.0/installation",
         (("quantization", "bnb-nf4"),),
     ),
     blocked(
@@ -168,7 +165,10 @@ BNB_INT8 = (
 BNB_4BIT = (
     *_BNB,
     blocked(
-        lambda s: _repacked(s) and any(m.rows % 32 or m.columns % 64 for m in s.facts.matrices if m.kind in _BNB_KINDS),
+        lambda s: (
+            _repacked(s)
+            and any(m.rows % 32 or m.columns % 64 for m in s.facts.matrices if m.kind in ("linear", "conv1d"))
+        ),
         "On a CPU with AVX512-BF16 bitsandbytes repacks 4-bit weights at the first step, which needs matrices with "
         "a multiple of 32 rows and of 64 columns; this model has others.",
         "bitsandbytes 0.50: functional.py, _convert_weight_packed_for_cpu",
