@@ -68,12 +68,6 @@ _OFFLOADED_STATIC = (
         f"{_CODE}: Cache.prefetch",
         fix=(("cache", "offloaded"),),
     ),
-    blocked(
-        lambda s: s.asks_to_compile,
-        "A compiled step holds the addresses of the cache's tensors, and offloading changes them at every step.",
-        f"{_CODE}: CacheLayerMixin.offload, StaticLayer.lazy_initialization",
-        fix=(("cache", "static"),),
-    ),
     _MOVES,
 )
 
