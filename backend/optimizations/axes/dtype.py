@@ -42,14 +42,12 @@ def _why_float32(s: Subject) -> str:
     )
 
 
-def _emulated(name: str) -> Rule:
-    """bfloat16 before Ampere, which brought its arithmetic; `auto` may come to it too."""
-    return note(
-        lambda s: s.cuda and s.dtype_of(name) == "bfloat16" and s.machine.capability < (8, 0),
-        "This GPU has no bfloat16 arithmetic, which begins with compute capability 8.0 (Ampere): products run without "
-        "Tensor Cores, which float16 would use.",
-        "https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html",
-    )
+_EMULATED = note(
+    lambda s: s.cuda and s.compute_dtype == "bfloat16" and s.machine.capability < (8, 0),
+    "This GPU has no bfloat16 arithmetic, which begins with compute capability 8.0 (Ampere): products run without "
+    "Tensor Cores, which float16 would use.",
+    "https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html",
+)
 
 
 class Dtype(Optimization):
@@ -76,12 +74,12 @@ class Dtype(Optimization):
         Choice(
             "auto",
             "The dtype of the checkpoint; on a CPU float32 where bfloat16 was measured to be slower.",
-            (_emulated("auto"), Rule("note", lambda s: s.slow_bfloat16 is not None, _why_float32, _CPU, "float32", ())),
+            (_EMULATED, Rule("note", lambda s: s.slow_bfloat16 is not None, _why_float32, _CPU, "float32", ())),
         ),
         Choice(
             "bfloat16",
             "2 bytes per number, with the range of float32.",
-            (_CLIMBS, _SLOWER, _emulated("bfloat16")),
+            (_CLIMBS, _SLOWER, _EMULATED),
             loss=31,
         ),
         Choice(
