@@ -21,12 +21,11 @@ from tokendyno.backend.worker.prove.step_time import DIVIDED, Shape, Span, Spans
 ShapedCall = tuple[str, tuple[Shape, ...]]
 """An operator, and the shapes of its first inputs; () for one that is not a tensor."""
 
-_SHAPED = ("softmax", "scaled_dot_product_attention", "linear", "mm", "addmm", "bmm", "index")
-SHAPED = frozenset(f"aten::{name}" for name in _SHAPED)
+SHAPED = frozenset({"aten::softmax", "aten::scaled_dot_product_attention", "aten::index"})
 """Operators whose calls are told apart by shape."""
 
-PRODUCTS = ("aten::mm", "aten::addmm")
-"""Operators that multiply two matrices."""
+_SECOND = {"aten::mm": 1, "aten::addmm": 2}
+"""Operators that multiply two matrices, with the place of the second one among their inputs."""
 
 DIRECT = "tokendyno_all_"
 """How the names of our kernels begin that exchange between GPUs without NCCL."""
@@ -93,11 +92,6 @@ _KINDS = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all
 and receives where something goes from all to all."""
 
 
-def _kind(name: str) -> str:
-    letters = name.lower().replace("_", "")
-    return next((kind for word, kind in _KINDS.items() if word in letters), name)
-
-
 def mark_step() -> None:
     """A step ends here: what follows the first of these is no prefill. Costs nothing unless a profiler listens."""
     if torch.autograd.profiler._is_profiler_enabled:
@@ -119,7 +113,6 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
     compiled: list[tuple[int, int]] = []
     ends: list[int] = []
     launch_begins: list[int] = []
-    batched_products: Counter[tuple[tuple[Shape, ...], str]] = Counter()
     spans = Spans()
     thread = 0  # which makes the steps
     # the raw events: `profiler.events()` makes a Python object of each, 60 MB for four tokens of a tiny model
@@ -128,7 +121,8 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
         name = names.setdefault(name, name)
         (result.kernels if on_gpu else result.runtime if name.startswith("cu") else result.ops)[name] += 1
         if name.startswith(_COLLECTIVES[on_gpu]) and not name.startswith("nccl:"):  # a range around the kernel
-            result.collectives[_kind(name)] += 1
+            letters = name.lower().replace("_", "")
+            result.collectives[next((kind for word, kind in _KINDS.items() if word in letters), name)] += 1
         if name != _STEP_END and not event.is_async() and not (on_gpu and event.is_user_annotation()):
             spans.add(_span(event, name, on_gpu))
         if on_gpu:
@@ -144,8 +138,10 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
             operator_begins.append(event.start_ns())
             operator_names.append(name)
         if name in SHAPED:
-            _add_shapes(result, batched_products, event, name)
-    _fold_batches(result, batched_products)
+            result.shapes[name, tuple(map(_shape, event.shapes()[:3]))] += 1
+        elif name in _SECOND:
+            shape, dtype = event.shapes()[_SECOND[name]], event.dtypes()[_SECOND[name]]
+            result.formats[tuple(shape), _FORMATS.get(dtype, dtype)] += 1
     del result.ops[_STEP_END]
     inside, first_end = _within(compiled), min(ends, default=math.inf)
     for begin, name in zip(operator_begins, operator_names, strict=True):
@@ -158,38 +154,6 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
     if cuda and len(ends) > 1:
         result.launches = sum(begin > first_end for begin in launch_begins) / (len(ends) - 1)
     return result
-
-
-def _add_shapes(result: Trace, batched: Counter[tuple[tuple[Shape, ...], str]], event: Any, name: str) -> None:
-    shapes = tuple(map(_shape, event.shapes()[:3]))
-    result.shapes[name, shapes] += 1
-    if name in PRODUCTS:
-        result.formats[weight_of(name, shapes), _format(event, name)] += 1
-    elif name == _BATCHED:
-        batched[shapes, _format(event, name)] += 1
-
-
-def _format(event: Any, name: str) -> str:
-    dtype = weight_of(name, event.dtypes())
-    return _FORMATS.get(dtype, str(dtype))
-
-
-def _fold_batches(result: Trace, batched: Counter[tuple[tuple[Shape, ...], str]]) -> None:
-    """Count a batched product as a product of two matrices where a linear layer made it (`aten::linear` calls bmm)."""
-    shapes, layers = result.shapes, Counter[tuple[Shape, ...]]()
-    for (name, inputs), n in shapes.items():
-        if name == _LINEAR:
-            layers[inputs[:2]] += n
-    for (inputs, dtype), n in batched.items():
-        activations, weight = inputs[:2]
-        if not (calls := layers[activations, weight[:0:-1]]):
-            continue
-        product: ShapedCall = (PRODUCTS[0], ((activations[0] * activations[1], activations[2]), weight[1:]))
-        of_layers = min(n, calls - shapes[product])  # the others were written out as products, not as layers
-        if of_layers > 0:
-            shapes[product] += of_layers
-            shapes[_BATCHED, inputs] -= of_layers
-            result.formats[weight[1:], dtype] += of_layers
 
 
 def _span(event: Any, name: str, on_gpu: bool) -> Span:
@@ -230,16 +194,6 @@ def _shape(recorded: Sequence[Any]) -> Shape:
     return tuple(recorded) if all(isinstance(size, int) for size in recorded) else ()
 
 
-def weight_of(name: str, inputs: Sequence[Any]) -> Any:
-    """The second matrix among a product's inputs (the third of addmm, which begins with the summand); () if none."""
-    place = 2 if name == "aten::addmm" else 1
-    return inputs[place] if len(inputs) > place else ()
-
-
-GRAPHS_SURVIVE = (12, 6)
-"""The version of CUDA from which captured graphs still work after CUPTI was detached: torch has the same limit."""
-
-
 def detach() -> bool:
     """Detach CUPTI until the next profile, while no other thread calls CUDA. Whether nothing of it is left.
 
@@ -247,7 +201,7 @@ def detach() -> bool:
     worker would be measured slower than it is (lab/measurements.md: overhead of watching a run).
     """
     version = tuple(map(int, (torch.version.cuda or "0").split(".")[:2]))
-    if version < GRAPHS_SURVIVE:
+    if version < (12, 6):  # captured graphs would not survive it: torch has the same limit
         return False
     try:  # only the library that torch has loaded; another one would be another CUPTI
         library = ctypes.CDLL(f"libcupti.so.{version[0]}", mode=os.RTLD_NOW | getattr(os, "RTLD_NOLOAD", 0))

@@ -14,7 +14,7 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import Optimization, all_axes
 from tokendyno.backend.plan import DYNAMIC, STATIC, UNWINDOWED, GeneratePlan, LoadPlan, Plan
 from tokendyno.backend.worker.prove.observation import Observation, coverage
-from tokendyno.backend.worker.prove.profile import REGION, Trace, weight_of
+from tokendyno.backend.worker.prove.profile import REGION, Trace
 from tokendyno.backend.worker.witness import find
 
 AXIS: dict[str, Optimization] = {axis.name: axis for axis in all_axes()}
@@ -137,17 +137,3 @@ def test_a_prompt_in_three_chunks_takes_three_passes(seen: int, hidden: bool, co
     profile = Trace(ops, Counter(), Counter(), 4)
     counts = counts_of({"planned_prompt_passes": 3})
     assert coverage(Observation(None, None, PLAN, lambda: profile, counts), seen, 4) == counted
-
-
-@pytest.mark.parametrize(
-    ("name", "inputs", "weight"),
-    [
-        ("aten::mm", ((5, 32), (32, 8)), (32, 8)),
-        ("aten::addmm", ((8,), (5, 32), (32, 8)), (32, 8)),
-        ("aten::linear", ((5, 32), (8, 32), ()), (8, 32)),
-        ("aten::addmm", ((8,), (5, 32)), ()),
-        ("aten::softmax", ((5, 32),), ()),
-    ],
-)
-def test_the_weight_of_a_product_is_its_second_matrix(name: str, inputs: Any, weight: Any) -> None:
-    assert weight_of(name, inputs) == weight
