@@ -1,5 +1,4 @@
-"""Watches for interference with a measurement: lowered clocks, other programs on the GPU or the cores; and what NVML
-tells of the GPU."""
+"""Watches for interference with a measurement: lowered clocks, other programs on the GPU or the cores."""
 
 import contextlib
 import os
@@ -7,7 +6,7 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import psutil
@@ -83,11 +82,8 @@ class Nvml:
         return None if bits is None else [word for bit, word in SLOWED.items() if bits & bit]
 
     def other_processes(self, of_bench: Callable[[int], bool]) -> list[int] | None:
-        """Other programs' processes that kept the SMs busy since the last call; None where the driver does not say.
-
-        In a container NVML may use another namespace of process ids: unless it lists this process, its ids mean
-        nothing here.
-        """
+        """Other programs' processes that kept the SMs busy since the last call; None where the driver does not say, or
+        gives ids of another namespace (in a container), in which this process is not listed."""
         processes = self._read("nvmlDeviceGetComputeRunningProcesses") or []
         if os.getpid() not in {process.pid for process in processes}:
             return None
@@ -132,53 +128,45 @@ Cause = tuple[AnnotationKind, str]
 
 
 class GpuProbe:
-    """Clocks, temperature, power, energy and other programs, from NVML.
-
-    figures  `sm_clock_mhz`, `power_w`: means of the samples; `sm_clock_low_mhz`, `temperature_c`:
-             lowest and highest; `energy_j`: of the whole GPU from begin to end; `gpu_slowed_share`, `gpu_others_share`:
-             share of the answered samples with lowered clocks, and with other programs
-    """
+    """Clocks, temperature, power, energy and other programs, from NVML: means of the samples, but for
+    `sm_clock_low_mhz` (the lowest), `temperature_c` (the highest) and `energy_j` (of the whole GPU, begin to end)."""
 
     def __init__(self, gpu: Nvml) -> None:
         self._gpu = gpu
-        self._values: dict[str, list[float]] = {}
+        self._samples: dict[str, list[float]] = {}
         self._energy_j: float | None = None
         self._spent_j: float | None = None
-        self._flags: dict[str, list[bool]] = {}
 
     def begin(self) -> None:
         self._gpu.other_processes(of_this_bench)  # activity before the run does not count
         self._energy_j = self._gpu.energy_j()
 
     def check(self) -> list[Cause]:
-        for name, value in self._gpu.figures().items():
-            self._values.setdefault(name, []).append(value)
-        now_j = self._gpu.energy_j()
+        figures, now_j = self._gpu.figures(), self._gpu.energy_j()
         if now_j is not None and self._energy_j is not None:
             self._spent_j = now_j - self._energy_j
         slowed, other_pids = self._gpu.slowed(), self._gpu.other_processes(of_this_bench)
         for name, answer in (("gpu_slowed_share", slowed), ("gpu_others_share", other_pids)):
             if answer is not None:
-                self._flags.setdefault(name, []).append(bool(answer))
+                figures[name] = bool(answer)
+        for name, value in figures.items():
+            self._samples.setdefault(name, []).append(value)
         causes: list[Cause] = [("throttle", f"the GPU lowered its clocks ({why})") for why in slowed or []]
         return causes + [("foreign", f"another program used the GPU ({process_name(pid)})") for pid in other_pids or []]
 
     def figures(self) -> dict[str, float]:
-        figures = {name: statistics.fmean(values) for name, values in self._values.items()}
-        if "temperature_c" in self._values:
-            figures["temperature_c"] = max(self._values["temperature_c"])
-        if "sm_clock_mhz" in self._values:
-            figures["sm_clock_low_mhz"] = min(self._values["sm_clock_mhz"])
+        figures = {name: statistics.fmean(values) for name, values in self._samples.items()}
+        if "temperature_c" in figures:
+            figures["temperature_c"] = max(self._samples["temperature_c"])
+        if "sm_clock_mhz" in figures:
+            figures["sm_clock_low_mhz"] = min(self._samples["sm_clock_mhz"])
         if self._spent_j is not None:
             figures["energy_j"] = self._spent_j
-        return figures | {name: statistics.fmean(answers) for name, answers in self._flags.items()}
+        return figures
 
 
 class CpuProbe:
-    """The CPU cores that this process may use, and who else used them.
-
-    figures  `cpu_others_cores`: mean number of cores kept busy by other programs
-    """
+    """The CPU cores that this process may use; `cpu_others_cores`: the mean number that other programs kept busy."""
 
     def __init__(self) -> None:
         self._process = psutil.Process()
@@ -219,18 +207,18 @@ class CpuProbe:
 
 
 class Watch:
-    """Asks the probes what interfered since they were asked last. Its annotations have token 0, since the token is
-    unknown here."""
+    """Asks the probes what interfered since they were asked last. Annotations have token 0: it is unknown here."""
 
     def __init__(self, probes: Sequence[GpuProbe | CpuProbe]) -> None:
-        self._probes = list(probes)
+        self._probes = probes
         self._open: dict[Cause, float] = {}
         self._marks: deque[Annotation] = deque()
         self._begin_s = self._checked_s = 0.0
 
     def begin(self) -> None:
         self._begin_s = self._checked_s = time.perf_counter()
-        self._ask_each("begin")
+        for probe in self._probes:
+            probe.begin()
 
     def end(self) -> None:
         """Checks once more: every annotation is complete now."""
@@ -246,20 +234,10 @@ class Watch:
 
     def check(self) -> None:
         since_s, self._checked_s = self._checked_s - self._begin_s, time.perf_counter()
-        causes = {cause for answer in self._ask_each("check") for cause in answer}
+        causes = {cause for probe in self._probes for cause in probe.check()}
         self._close(causes)
         for cause in causes:
             self._open.setdefault(cause, since_s)
-
-    def _ask_each(self, what: Literal["begin", "check"]) -> list[Any]:
-        """Ask every probe; one that the system refuses (/proc is closed) is left out from then on."""
-        answers = []
-        for probe in list(self._probes):
-            try:
-                answers.append(getattr(probe, what)())
-            except (OSError, psutil.Error):
-                self._probes.remove(probe)
-        return answers
 
     def _close(self, still: set[Cause]) -> None:
         now_s = time.perf_counter() - self._begin_s
