@@ -1,8 +1,5 @@
-"""Collects what happens while tokens are measured and may explain the latency of one of them.
-
-The measured path only notes a time, and only where it is paused anyway: while Dynamo compiles and while Python
-collects garbage. The rest is looked up by the thread that sends the tokens.
-"""
+"""Collects what may explain the latency of a token. The measured path only notes a time, and only where it is paused
+anyway: while Dynamo compiles and Python collects garbage. The thread that sends the tokens looks up the rest."""
 
 import gc
 import time
@@ -18,8 +15,7 @@ from tokendyno.backend.worker.compiler.ledger import is_recording, watching
 from tokendyno.backend.worker.prove.compile_log import first_line, guard
 
 MIN_PAUSE_S, MIN_SHARE = 1e-3, 0.1
-"""GC pauses under 1 ms or under 10% of their token are ignored: generation 0 is collected every few tokens and takes
-microseconds."""
+"""Shorter pauses of the garbage collector, and those under this share of their token, explain nothing."""
 MAX_OF_A_KIND = 100
 """More would hide the chart; the rest is counted."""
 
@@ -46,11 +42,10 @@ class Annotations:
         self._records, self._skips = len(get_compilation_metrics()), _skips()
         self._begin_s = self._pause_s = self._compile_s = 0.0
         self._checked, self._allocated = 0, self._segments()
-        self._watching: Any = None
+        self._watching = watching(self._compile_begins, self._compile_ends)
 
     def __enter__(self) -> "Annotations":
         self._begin_s = time.perf_counter()
-        self._watching = watching(self._compile_begins, self._compile_ends)
         self._watching.__enter__()
         gc.callbacks.append(self._collects)
         return self
@@ -125,21 +120,18 @@ class Annotations:
                 self._skips += 1
                 self.add("graph_skip", 0.0, first_line(record.cudagraph_skip_reason), token, t_s)
         self._records = len(records)
-        skips = _skips()
-        if skips > self._skips:
+        if _skips() > self._skips:
             self.add("graph_skip", 0.0, "a graph was run without CUDA graphs; torch gave no reason")
-        self._skips = skips
+        self._skips = _skips()
 
     def _segments(self) -> int:
-        if not self._cuda:
-            return 0
-        return int(torch.cuda.memory_stats_as_nested_dict()["segment"]["all"]["allocated"])
+        return int(torch.cuda.memory_stats_as_nested_dict()["segment"]["all"]["allocated"]) if self._cuda else 0
 
     def _check_memory(self, times_s: Sequence[float]) -> None:
         """The allocator keeps no timestamps, so the growth is attributed to the slowest token since the last check."""
         first, end = self._checked, len(times_s)
-        segments = self._segments() if self._cuda and end > first else self._allocated
-        if segments > self._allocated and end > first:
+        segments = self._segments() if end > first else self._allocated
+        if segments > self._allocated:
             took_s = [_latency_s(times_s, i) for i in range(first, end)]
             token = first + took_s.index(max(took_s))
             where = f"between tokens {first} and {end - 1}" if end - first > 1 else "for this token"

@@ -25,10 +25,8 @@ SENT_SAMPLES = 200
 
 
 class MemoryMeter:
-    """Reads one number of bytes; `label` says what it is.
-
-    On a GPU: what NVML counts for this process; where NVML does not show processes (containers, WSL), what is in use
-    on the whole device.
+    """Reads one number of bytes; `label` says what it is. On a GPU what NVML counts for this process, or for the whole
+    device where it does not show processes (containers, WSL).
 
     shared_process  other work runs in this process too: the label says that the worker's part cannot be separated
     """
@@ -70,11 +68,12 @@ class MemoryMeter:
         if self._source == self._resident:
             with contextlib.suppress(OSError):  # refused
                 Path("/proc/self/clear_refs").write_text("5")
-                self._peaks = _peak_bytes() > 0
+                self._peaks = True
 
     def peak(self) -> int:
         """Peak since `begin_peak`; 0 where nobody looked for it between two readings."""
-        return _peak_bytes() if self._peaks else 0
+        lines = Path("/proc/self/status").read_text().splitlines() if self._peaks else []
+        return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:")), 0)
 
     def _resident(self) -> int:
         return int(self._process.memory_info().rss)
@@ -92,15 +91,8 @@ class MemoryMeter:
             self._source, self.label = gpu.used_bytes, "GPU memory in use on the whole device (NVML)"
 
 
-def _peak_bytes() -> int:
-    """The kernel's peak of resident memory; 0 where it tells none."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:")), 0)
-
-
 class Sampler:
-    """While entered, a thread that reads a meter every 0.1 s, and the meters of further devices, and looks for
-    interference each half second.
+    """While entered, a thread that reads the meters every 0.1 s and looks for interference each half second.
 
     latest   the newest reading
     peak     the highest, or on a CPU the kernel's own, which misses nothing in between

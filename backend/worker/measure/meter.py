@@ -1,9 +1,8 @@
 """Takes the time of each token at the moment it exists, and the bytes of the KV cache then.
 
-`generate` calls its stopping criteria right after it has chosen a token. On a CPU the token exists then, and a clock
-is read. On CUDA it exists once the device gets there: an event is recorded behind it, and its id is copied later, by
-another thread on another stream. The custom loop reads a token a few steps after it was generated: it takes an `event`
-as soon as a step is in the stream, and calls `tell` with it once the token is read and known to count.
+`generate` calls its stopping criteria right after it has chosen a token. On a CPU a clock is read then; on CUDA an
+event is recorded behind the token, and its id is copied later, by another thread on another stream. The custom loop
+takes an `event` as soon as a step is in the stream, and calls `tell` once the token is read, a few steps later.
 """
 
 import time
@@ -19,32 +18,22 @@ from tokendyno.backend.worker.prove.tensor_bytes import CacheBytes, cache_bytes,
 COUNT_ALL_EVERY = 64
 
 
-class HostClock:
-    """`time.perf_counter`."""
-
-    def now(self) -> Any:
+def moment(cuda: bool) -> Any:
+    """Now, in seconds; on CUDA an event in the current stream, recorded without waiting for the device."""
+    if not cuda:
         return time.perf_counter()
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
 
-    def between(self, begin: Any, end: Any) -> float:
-        return float(end - begin)
 
-
-class CudaClock(HostClock):
-    """Events in the current stream, recorded without waiting: the measured path is never synchronized. An event has its
-    time once the device gets there."""
-
-    def now(self) -> Any:
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
-
-    def between(self, begin: Any, end: Any) -> float:
-        return float(begin.elapsed_time(end)) / 1e3
+def seconds_between(begin: Any, end: Any) -> float:
+    return float(end - begin) if isinstance(begin, float) else float(begin.elapsed_time(end)) / 1e3
 
 
 @dataclass(slots=True)
 class TokenRow:
-    """One token as it was measured; `event` is a time in seconds or a CUDA event, depending on the meter's clock."""
+    """One token as it was measured; `event`: its `moment`."""
 
     event: Any
     token: int
@@ -82,7 +71,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
     ) -> None:
         self.rows: list[TokenRow] = []
         self.steps = self.launched = 0
-        self._clock, self._cuda = CudaClock() if cuda else HostClock(), cuda
+        self._cuda = cuda
         if cuda:
             self.clock = "CUDA events"
         self._length = prompt_tokens
@@ -94,13 +83,13 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self.begin: Any = None
 
     def start(self) -> None:
-        self.begin = self._clock.now()
+        self.begin = moment(self._cuda)
 
     # --- told by `generate` -----------------------------------------------------------------------
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         """Shapes: input_ids (B, length so far); returns (B,) bool, True = finished."""
-        event = self._clock.now()
+        event = moment(self._cuda)
         new = self._new(input_ids)
         sizes = self._cache_bytes(), self._sampler.latest
         self.rows.extend([TokenRow(event, token, *sizes) for token in input_ids[0, -new:].tolist()])
@@ -111,7 +100,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
     def event(self) -> Any:
         """Now: a step was launched."""
         self.launched += 1
-        return self._clock.now()
+        return moment(self._cuda)
 
     def tell(self, event: Any, ids: list[int]) -> None:
         """The tokens that existed at `event`, one a row; that of sequence 0 is kept."""
@@ -161,7 +150,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
 
     def seconds(self, row: TokenRow) -> float:
         """When a row's token existed, since `start`."""
-        return self._clock.between(self.begin, row.event)
+        return seconds_between(self.begin, row.event)
 
     def tokens(self, first: int, end: int) -> list[int]:
         """Ids of tokens `first` to `end`, which must be within the latest `ready`."""
@@ -183,7 +172,7 @@ class CudaMeter(Meter):
         self._ready: tuple[int, Any] = (0, None)
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
-        event = self._clock.now()
+        event = moment(self._cuda)
         new = self._new(input_ids)
         sizes = self._cache_bytes(), self._sampler.latest
         self.rows.extend([TokenRow(event, 0, *sizes) for _ in range(new)])
@@ -207,8 +196,7 @@ class CudaMeter(Meter):
 
 
 class PassMeter(Meter):
-    """Takes the time after each forward pass without a cache, on CUDA once the device got there. A pass is a row, as if
-    it were a token with the id 0."""
+    """Takes the time after each forward pass without a cache. A pass is a row, as if it were a token with the id 0."""
 
     clock = "host clock after the pass"
 
@@ -216,7 +204,7 @@ class PassMeter(Meter):
         super().__init__(None, [], 1, sampler, None, cuda=cuda)
 
     def tick(self) -> None:
-        event = self._clock.now()
+        event = moment(self._cuda)
         if self._cuda:
             event.synchronize()
         self.launched += 1

@@ -38,11 +38,7 @@ class Scores:
         self._predicted[position] = (-log_probs[self.ids[position]], log_probs.argmax(), kl)
 
     def scored(self) -> Scored:
-        """All positions. RuntimeError unless each was given."""
-        missing = [position for position in range(len(self.ids)) if position not in self._predicted]
-        if missing:
-            count = f"{len(missing)} of {len(self.ids)}"
-            raise RuntimeError(f"{count} positions were not predicted, the first is {missing[0]}")
+        """All positions, each of which must have been given."""
         nll, top, kl = zip(*(self._predicted[position] for position in range(len(self.ids))), strict=True)
         distances = torch.stack(kl).clamp(min=0).tolist() if self._other is not None else []
         return Scored(self.ids, torch.stack(nll).tolist(), torch.stack(top).tolist(), distances)

@@ -13,7 +13,7 @@ from tokendyno.backend import counts
 from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Generate
 from tokendyno.backend.plan import ShapesKind
 from tokendyno.backend.predict.lengths import rounded
-from tokendyno.backend.worker.measure.meter import CudaClock, HostClock
+from tokendyno.backend.worker.measure.meter import moment, seconds_between
 from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow
 from tokendyno.backend.worker.prompt import Prompt, TokenizedRequest
 from tokendyno.backend.worker.runners.batch import Batches, most_of
@@ -175,7 +175,7 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
         self._done: tuple[bool, ...] = ()
         self._answer: Any = None
         self._device = task.prompt.ids.device
-        self._clock = CudaClock() if self._device.type == "cuda" else HostClock()
+        self._cuda = self._device.type == "cuda"
         self._origin_s = self._begin_s = log.now_s()
         self._origin = self.event()
         log.ahead = 0  # what an earlier batch launched and nobody waited for
@@ -196,11 +196,11 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
 
     def event(self) -> Any:
         self._log.ahead += 1
-        return self._clock.now()
+        return moment(self._cuda)
 
     def tell(self, event: Any, ids: list[int]) -> None:
         self._log.ahead -= 1
-        self._note(ids, self._origin_s + self._clock.between(self._origin, event))
+        self._note(ids, self._origin_s + seconds_between(self._origin, event))
 
     def stopping(self) -> bool:
         return bool(self._stop()) or all(left <= 0 for left in self._tokens_left)
