@@ -1,8 +1,8 @@
 """Compile artefacts: all that was compiled for the settings of a run, in one file that fills an empty cache.
 
-A file of artefacts contains generated code and pickles, so loading one runs code. Therefore the folder is private to
-this user, and a file that anybody else could have written is ignored. torch uses an artefact only for the same graph,
-settings and versions: a wrong one costs time, but never gives a wrong result.
+A file of artefacts contains generated code and pickles, so loading one runs code: the folder is private to this user,
+and a file that anybody else could have written is ignored. torch uses an artefact only for the same graph, settings and
+versions.
 """
 
 import hashlib
@@ -60,10 +60,9 @@ def save(key: str, cold_s: float) -> int:
     artefacts = torch.compiler.save_cache_artifacts()
     if artefacts is None:
         return 0
-    data = artefacts[0]
-    folder = paths.private_folder("artefacts")
-    for name, content in ((f"{key}.bin", data), (f"{key}.json", msgspec.json.encode({"cold_s": cold_s}))):
-        write_whole(folder / name, content, PRIVATE)
+    data, folder = artefacts[0], paths.private_folder("artefacts")
+    write_whole(folder / f"{key}.bin", data, PRIVATE)
+    write_whole(folder / f"{key}.json", msgspec.json.encode({"cold_s": cold_s}), PRIVATE)
     return len(data)
 
 

@@ -1,7 +1,7 @@
 """torch.compile as planned, and the ledger of what it did: graphs, breaks, recompiles, skips, seconds.
 
-The figures come from Dynamo's record of each compilation and from its counters, which are global to the process. So
-when the settings change, everything compiled before is reset and counting starts anew.
+The figures are Dynamo's records and counters, which are global to the process: when the settings change, everything
+compiled before is reset and counting starts anew.
 """
 
 import contextlib
@@ -44,8 +44,6 @@ from tokendyno.backend.worker.compiler import artefacts, own_cache
 from tokendyno.backend.worker.compiler.graph_break import break_graph
 from tokendyno.backend.worker.prove.compile_log import break_places, first_line, guard
 
-_UNKNOWN_SKIP = "torch gave no reason"
-_MOST_RECORDS = 4096
 _NOTHING = Compiled(0.0, [], {}, {}, 0, 0, 0)
 STAGES = ("dynamo", "inductor", "codegen", "autotune")
 """Stages of compiling a graph; see `Compiled`."""
@@ -88,9 +86,8 @@ _PATH = re.compile(r"(?<![\w./:])/(?:[\w.+-]+/)+(?=[\w.+-]+)")
 
 
 class Generated:
-    """The code that Inductor generated for each graph of one loaded model since its compile settings last changed, and
-    whether the requested options were in effect. Both are read where torch takes a graph into use, while the options
-    apply, whether it was compiled or came from a cache.
+    """The code that Inductor generated for each graph of one loaded model since its compile settings last changed. It
+    is read where torch takes a graph into use, while the options apply, whether it was compiled or came from a cache.
 
     graphs, with_options  how many there were, and for how many of them every option was in effect
     """
@@ -146,7 +143,7 @@ class Compiling:
         self._options: tuple[tuple[str, bool], ...] | None = None  # of Inductor; None where it compiles nothing
         self._key = ""  # of the artefacts; "" without
         self._new = _NOTHING  # since the settings last changed
-        self._start: _Start = _Start()
+        self._start = _Start()
         self._cache: CompileCacheKind | None = None  # what this process's compile cache was filled with
         self._published: tuple[_Start, CompileCacheKind] | None = None
         self._whole: Any = None  # the compiled call of the whole model
@@ -183,12 +180,8 @@ class Compiling:
         with self._timed():
             files, shared = own_cache.use(kind)
         self._cache, self._published = kind, None
-        self._count(
-            cache_files_before=files,
-            cache_files_shared=shared,
-            cache_files_published=0,
-            cache_files_compiled=0,
-        )
+        self._count(cache_files_before=files, cache_files_shared=shared)
+        self._count(cache_files_published=0, cache_files_compiled=0)
 
     @contextlib.contextmanager
     def _timed(self) -> Iterator[None]:
@@ -214,7 +207,7 @@ class Compiling:
         self._model.__dict__.pop("_compiled_call", None)
         self._whole = None
         counters.clear()
-        set_compilation_metrics_limit(_MOST_RECORDS)
+        set_compilation_metrics_limit(4096)
         clear_compilation_metrics()
         CacheArtifactManager.clear()  # do not save artefacts of what was compiled so far
         self.generated = Generated()
@@ -258,10 +251,8 @@ class Compiling:
         except BaseException:
             self.settings = None  # so that the next run starts a new cache: a file of this one may be torn
             raise
-        took_s = time.perf_counter() - begin_s if cold else 0.0
-        self._new = replace(
-            self._new, cold_s=self._new.cold_s + took_s, records=self._new.records + begun["CUDA graph"]
-        )
+        cold_s = self._new.cold_s + (time.perf_counter() - begin_s if cold else 0.0)
+        self._new = replace(self._new, cold_s=cold_s, records=self._new.records + begun["CUDA graph"])
 
     def warmed_up(self) -> None:
         """After the warm-up: publish what was compiled, and save artefacts if the plan says so."""
@@ -277,7 +268,7 @@ class Compiling:
         failed = Counter(f"not compiled: {first_line(r.fail_reason or '')}" for r in metrics if r.fail_type)
         records = [r for r in metrics if not r.is_runtime and not r.fail_type]
         skips = Counter(first_line(r.cudagraph_skip_reason) for r in records if r.cudagraph_skip_reason)
-        skips[_UNKNOWN_SKIP] += now.skips - self._start.skips - skips.total()
+        skips["torch gave no reason"] += now.skips - self._start.skips - skips.total()
         cache = now.cache - self._start.cache
         graphs, places = graphs_of(metrics), break_places(graph_break_reasons)
         breaks = (now.breaks - self._start.breaks).items()
@@ -323,9 +314,7 @@ class _Start:
     @staticmethod
     def now() -> "_Start":
         inductor = counters["inductor"]
-        breaks: Counter[str] = Counter()
-        for reason, count in counters["graph_break"].items():
-            breaks[first_line(reason)] += count
+        breaks: Counter[str] = Counter(map(first_line, counters["graph_break"].elements()))
         missed = inductor["fxgraph_cache_miss"] + inductor["fxgraph_cache_bypass"]  # absent, or cannot be cached
         cache = Counter(hit=inductor["fxgraph_cache_hit"], miss=missed)
         return _Start(len(get_compilation_metrics()), inductor["cudagraph_skips"], breaks, cache)
@@ -334,9 +323,8 @@ class _Start:
 def graphs_of(records: Sequence[CompilationMetrics]) -> list[CompiledGraph]:
     """The graphs that were compiled. Autotuning at the first call has a record of its own, and counts for its graph."""
     tuned_us: Counter[str] = Counter()
-    for record in records:
-        if record.is_runtime:
-            tuned_us[str(record.compile_id)] += record.runtime_triton_autotune_time_us or 0
+    for record in filter(attrgetter("is_runtime"), records):
+        tuned_us[str(record.compile_id)] += record.runtime_triton_autotune_time_us or 0
     graphs = []
     for record in records:
         if record.is_runtime or record.fail_type:

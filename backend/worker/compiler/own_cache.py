@@ -1,16 +1,13 @@
 """A compile cache of this process alone, filled from the one that workers share and published to it when complete.
 
-Compilers write their output in place: a worker that is killed while g++ links leaves an empty or torn library under its
-final name, and torch, which finds a library by that name, fails with "file too short" from then on. So no worker
-compiles into a folder that another one reads. Each has a folder of its own, which is removed with it and starts with
-hard links to the files of the shared folder. Files get there as hard links too, in one step and under their final name,
-and only while nothing compiles: after a warm-up and after a run. torch names files by their content, so one that is
-there already is the same. A file that is torn all the same (by a power cut, say) is not published, and is deleted from
-the shared folder.
+Compilers write their output in place: a worker that is killed while g++ links leaves a torn library under its final
+name, and torch fails with "file too short" from then on. So each worker compiles into a folder of its own, which is
+removed with it and starts with hard links to the files of the shared folder. Files get there as hard links too, and
+only while nothing compiles: after a warm-up and after a run. torch names files by their content, so one that is there
+already is the same. A file that is torn all the same (by a power cut, say) is deleted from the shared folder.
 
-torch's default folder (/tmp/torchinductor_USER) and the user's own TORCHINDUCTOR_CACHE_DIR are neither read nor
-written. Precompiled headers, which torch keeps across empty caches on purpose, are shared by every kind of cache: a
-cold compile time does not include them twice.
+torch's default folder and the user's own TORCHINDUCTOR_CACHE_DIR are neither read nor written. Precompiled headers,
+which torch keeps across empty caches on purpose, are shared by every kind of cache.
 """
 
 import contextlib
@@ -28,21 +25,18 @@ MOST_BYTES = 8 << 30
 """The shared folder is emptied once it is larger than this."""
 
 _NOT_SHARED = {"locks", "autoheuristic", "unhashed_kernel_inputs"}  # locks, and files that torch writes to again
-_ELF = b"\x7fELF"
 
 
 def name_folder() -> None:
-    """To be called before torch is imported: what compiles before any run goes into this process's own folder, but for
-    Triton's kernels that are part of no graph, whose usual cache is safe: finished files are renamed into place."""
+    """To be called before torch is imported: what compiles before any run goes into this process's own folder. Triton's
+    usual cache is safe: finished files are renamed into place."""
     paths.remove_scratch(os.getpid())  # of an earlier process with the same id
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(paths.scratch_folder(os.getpid()) / "inductor")
 
 
 def use(kind: CompileCacheKind) -> tuple[int, int]:
-    """Start a new folder: filled from the shared one ("torch"), or empty. torch forgets what it compiled before.
-
-    Returns how many compiled files, without headers, it holds, and how many it should.
-    """
+    """Start a new folder: filled from the shared one ("torch"), or empty. Returns how many compiled files, without
+    headers, it holds, and how many it should."""
     folder, shared = paths.make_scratch(), paths.private_folder("compiled")
     os.environ.update({name: str(folder / part) for name, part in VARIABLES.items()})
     if sum(map(_size, _files(shared))) > MOST_BYTES:
@@ -75,10 +69,8 @@ def _fill(folder: Path, shared: Path, kind: CompileCacheKind) -> tuple[int, int]
 
 
 def publish(kind: CompileCacheKind) -> tuple[int, int]:
-    """Add what was compiled to the shared folder, while nothing compiles. A fresh cache adds its headers alone.
-
-    Returns how many compiled files of this process the shared folder has now, and how many it should have.
-    """
+    """Add what was compiled to the shared folder, while nothing compiles; of a fresh cache the headers alone. Returns
+    how many compiled files of this process the shared folder has now, and how many it should have."""
     folder, shared = paths.scratch_folder(os.getpid()), paths.private_folder("compiled")
     published = compiled = 0
     for path in _files(folder):
@@ -95,21 +87,16 @@ def publish(kind: CompileCacheKind) -> tuple[int, int]:
 
 
 def is_torn(path: Path) -> bool:
-    """Whether a file is incomplete: unreadable, empty, or a library without its end.
-
-    A library ends with its section headers, and its first bytes say where those end.
-    """
-    try:
-        with path.open("rb") as file:
-            head, size = file.read(64), path.stat().st_size
-    except OSError:
-        return True
-    if not head.startswith(_ELF):
-        return size == 0
-    if len(head) < 64:
-        return True
-    begin, header_bytes, headers = (int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62)))
-    return begin == 0 or begin + header_bytes * headers > size
+    """Whether a file is gone, empty, or a library without its end: its section headers, of which its first bytes say
+    where they lie."""
+    size = _size(path)
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        head = file.read(64)
+        if not head.startswith(b"\x7fELF"):
+            return size == 0
+        begin, header_bytes, headers = (int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62)))
+        return begin == 0 or begin + header_bytes * headers > size
+    return True
 
 
 def _size(path: Path) -> int:
