@@ -15,8 +15,8 @@ from tokendyno.backend.plan import GeneratePlan
 class PassCounter:
     """Counts by a hook on the model's input embedding, which is gone before the first step.
 
-    Where steps are compiled or replayed, a hook would change what runs, or miss it. A prompt in chunks is read by the
-    model's own code even then. Where a captured pass should read the prompt, the hook is to see none.
+    Where steps are compiled or replayed, a hook would change what runs, or miss it; but a prompt in chunks is read by
+    the model's own code even then, and where a captured pass should read the prompt, the hook is to see none.
 
     prompt_ids  (B, tokens) of each pass until the prompt was read: the last one may have drafts behind it
     """
@@ -40,9 +40,8 @@ class PassCounter:
 
     def _add(self, _: object, inputs: Sequence[Any]) -> None:
         ids = inputs[0]  # (rows, tokens); with fewer rows than the prompt has, tokens count in proportion
-        tokens = min(ids.shape[-1], ids.numel() // len(self._prompt))
         self.prompt_ids.append(ids)
-        self._unread -= tokens
+        self._unread -= min(ids.shape[-1], ids.numel() // len(self._prompt))
         if self._unread <= 0:
             self._hook.remove()
 
@@ -55,10 +54,6 @@ class PassCounter:
             widest_prompt_pass=max(ids.shape[-1] for ids in self.prompt_ids),
             planned_prompt_passes=sum(map(torch.equal, [*self.prompt_ids[:-1], last], planned)),
         )
-
-
-_LONGEST = 2
-"""Tokens of the n-gram that is looked for at most: the default of `generate`."""
 
 
 class DraftCounter:
@@ -96,10 +91,9 @@ def expected_drafts(
     ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]
 ) -> tuple[int, int]:
     """(how many draft tokens lookups in the beginnings of a text should propose, how many of them the greedy text
-    accepts: up to the first that differs, each step's own token apart). By the rule of transformers: up to `most`
-    tokens that followed the first earlier occurrence of the newest two tokens, else of the newest one.
+    accepts). By the rule of transformers: up to `most` tokens that followed the first earlier occurrence of the newest
+    two tokens, else of the newest one.
 
-    ids      of the whole text
     lengths  of the beginnings that were looked in
     end      how long the text may become
     eos      ids that end a text: neither they nor what follows is proposed
@@ -114,7 +108,7 @@ def expected_drafts(
 
 
 def _drafts(text: Sequence[int], most: int, end: int, eos: Collection[int]) -> Sequence[int]:
-    for size in range(min(_LONGEST, len(text) - 1), 0, -1):
+    for size in range(min(2, len(text) - 1), 0, -1):  # 2 is the default of `generate`
         newest = text[-size:]
         for place in range(len(text) - size):
             if text[place : place + size] == newest:

@@ -1,16 +1,15 @@
 """Counts, while a run is measured, which of the model's matrices each step gave to Inductor's code and to CUDA graphs.
 
-A compiled graph receives the weights that it works on as inputs. So the matrices among the inputs of a step's graphs,
-of all matrices of the model, are the share of its work that was compiled; nothing is concluded from what was asked for.
-Graphs of another backend are not Inductor's, and the graphs of flex_attention have no weights. A graph's weights are
-looked up once, in the warm-up; after that a call costs a few dictionary lookups.
+A compiled graph receives the weights that it works on as inputs: the matrices among them, of all matrices of the model,
+are the share of its work that was compiled. The graphs of flex_attention have no weights. A graph's weights are looked
+up once, in the warm-up; after that a call costs a few dictionary lookups.
 """
 
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import torch
@@ -31,13 +30,13 @@ class GraphCalls:
         self._model = model
         self._numbers: dict[int, int] = {}  # address of a weight -> number of its matrix
         self._bytes: list[int] = []
-        self._graphs: dict[int, _Graph] = {}
+        self._graphs: dict[int, _Graph] = {}  # by id
         self._captures: dict[int, frozenset[int]] = {}  # captured by us: matrices of the compiled graphs inside
         self._capturing: int | None = None
         self._running: frozenset[int] | None = None  # matrices of the compiled graph that is running
         self.capture_s = self._capture_begin_s = 0.0
         self._patches = ExitStack()
-        self.begin(_no_step)
+        self.begin(lambda: 0)
 
     def begin(self, step: Callable[[], int]) -> None:
         """Forget earlier steps. `step` tells the number of the step that is being computed."""
@@ -57,7 +56,7 @@ class GraphCalls:
 
     def rest(self) -> None:
         """Let go of the run whose steps were counted, and so of its cache."""
-        self._step = _no_step
+        self._step = lambda: 0
 
     def forget(self) -> None:
         """Let go of compiled graphs, which are to be freed or belong to other weights."""
@@ -122,7 +121,7 @@ class GraphCalls:
         compiled = self._graphs.get(id(graph))
         if compiled is None:
             places = [i for i, value in enumerate(inputs) if _address(value) in self._numbers]
-            compiled = self._graphs[id(graph)] = _Graph(graph, places)
+            compiled = self._graphs[id(graph)] = _Graph(graph, places, {})
         if not compiled.places:
             return NOTHING
         key = id(inputs[compiled.places[0]]), id(inputs[compiled.places[-1]])  # layers may share a graph
@@ -155,16 +154,12 @@ class GraphCalls:
         return self._prompt_replays, len(self._compiled.get(0, NOTHING))
 
 
-def _no_step() -> int:
-    return 0
-
-
-class _Graph:
+class _Graph(NamedTuple):
     """A compiled graph, referred to so that no other gets its id. places: which of its inputs are weights."""
 
-    def __init__(self, graph: Any, places: list[int]) -> None:
-        self.graph, self.places = graph, places
-        self.matrices: dict[tuple[int, int], frozenset[int]] = {}
+    graph: Any
+    places: list[int]
+    matrices: dict[tuple[int, int], frozenset[int]]
 
 
 def matrices(model: Any) -> list[Any]:

@@ -52,11 +52,9 @@ def hidden_by(observation: Observation) -> str:
 
 
 def coverage(observation: Observation, seen: int, per_pass: int) -> tuple[int | None, int | None]:
-    """(reached, expected) calls: each pass should make `per_pass`, and the trace shows `seen`.
-
-    Where decode steps are hidden (`hidden_by`), only the passes over the prompt are expected; where the trace shows no
-    call at all (an encoder that is compiled as a whole), (None, None). Surplus calls count for nothing.
-    """
+    """(reached, expected) calls: each pass should make `per_pass`, and the trace shows `seen`. Where steps are hidden
+    (`hidden_by`), only those over the prompt are expected; (None, None) where no call at all is seen, as of an encoder
+    that is compiled as a whole."""
     all_calls = per_pass * traced_passes(observation)
     if seen >= all_calls or not hidden_by(observation):
         expected = all_calls
@@ -67,16 +65,10 @@ def coverage(observation: Observation, seen: int, per_pass: int) -> tuple[int | 
     return min(seen, expected), expected
 
 
-_MULTIPLY = """
-    mm addmm bmm baddbmm _int_mm _scaled_mm _grouped_mm _weight_int8pack_mm _weight_int4pack_mm
-    scaled_dot_product_attention
-"""
-_PRODUCTS = frozenset(f"aten::{name}" for name in _MULTIPLY.split())
-
-
 def products(ops: Counter[str]) -> int:
     """Products of matrices among these operators; an attention counts once, unless it calls products."""
-    return sum(n for name, n in ops.items() if name in _PRODUCTS)
+    kinds = "mm addmm bmm baddbmm _int_mm _scaled_mm _grouped_mm _weight_int8pack_mm _weight_int4pack_mm"
+    return sum(ops[f"aten::{kind}"] for kind in (*kinds.split(), "scaled_dot_product_attention"))
 
 
 def compiled_calls(trace: Trace) -> Counter[str]:

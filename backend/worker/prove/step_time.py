@@ -1,9 +1,9 @@
 """Where the time of a step went: the events of a trace, divided among attention, products with weights and the rest.
 
-On a CPU the thread that runs the model is divided: each moment belongs to the operator that is running, and to the
-host where none is. On a GPU the stream is divided: each moment belongs to the kernel that is running. While none is,
-it is a gap if the next one was already launched, and the host's if the GPU waited for its launch. Either way the parts
-add up to the time from the end of the prefill (of an encoder's first pass) to the end of the last step.
+On a CPU each moment of the thread that runs the model belongs to the operator that is running, else to the host. On a
+GPU each moment of the stream belongs to the kernel that is running; while none is, it is a gap if the next one was
+already launched, and the host's if the GPU waited for its launch. The parts add up to the time from the end of the
+prefill (of an encoder's first pass) to the end of the last step.
 """
 
 import functools
@@ -19,12 +19,6 @@ from tokendyno.backend.counts import StepPart, StepTime
 
 Shape = tuple[int, ...]
 Shapes = Sequence[Shape]
-
-_MAY_BE_FUSED = ("attention", "products")
-"""Every step has them: where none is seen, compiled code has fused them with something else."""
-
-MOST_NAMED = 5
-"""Of what is in no other part, the names that took longest are kept."""
 
 _COLLECTIVE = re.compile(r"nccl|gloo|c10d|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all", re.IGNORECASE)
 _ATTENTION = re.compile(
@@ -64,8 +58,8 @@ class Span(NamedTuple):
 
 
 class Spans:
-    """Many spans, stored in columns and made anew when they are read. As objects those of four tokens of a small model
-    take 8 MB, which Python does not give back: the next run in the process would count it as its own."""
+    """Many spans, stored in columns: as objects those of four tokens of a small model take 8 MB, which Python does not
+    give back, so that the next run in the process would count it as its own."""
 
     def __init__(self, spans: Iterable[Span] = ()) -> None:
         self._names: list[str] = []
@@ -124,8 +118,9 @@ def step_time(
         if not seconds:
             return None, "the profiler saw no kernel on the GPU after the first step"
     steps = len(ends) - 1
-    named = {name: ns / steps / 1e9 for name, ns in divided.other_ns.most_common(MOST_NAMED)}
-    seen = {part: ns for part, ns in divided.parts.items() if ns or part not in _MAY_BE_FUSED}
+    named = {name: ns / steps / 1e9 for name, ns in divided.other_ns.most_common(5)}
+    # every step has attention and products: where none is seen, compiled code has fused them with something else
+    seen = {part: ns for part, ns in divided.parts.items() if ns or part not in ("attention", "products")}
     parts: dict[StepPart, float] = {part: ns / steps / 1e9 for part, ns in seen.items()}
     return StepTime(steps, seconds / steps / 1e9, cuda, parts, named), ""
 

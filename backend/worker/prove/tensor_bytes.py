@@ -1,8 +1,7 @@
 """Bytes of weights and KV caches, counted from their tensors, whatever wraps them.
 
-No footprint API is trusted: `get_memory_footprint()` and `.dtype` report torchao and quanto weights as they were before
-quantization, and leave out the scales of bitsandbytes. Of a cache whatever has `nbytes` and no inner tensors is a
-tensor.
+`get_memory_footprint()` and `.dtype` report torchao and quanto weights as they were before quantization, and leave out
+the scales of bitsandbytes.
 """
 
 from collections import Counter
@@ -13,10 +12,6 @@ from torch import Tensor, nn
 
 from tokendyno.backend.optimizations.axes.cache import keeps_latents
 
-_SCALE_ATTRIBUTES = ("SCB", "CB", "quant_state")
-"""Where bitsandbytes keeps its scales: on the parameter, after the first step on the module's `state`."""
-
-
 # --- KV cache -------------------------------------------------------------------------------------
 
 
@@ -24,8 +19,7 @@ def layer_bytes(layer: Any) -> int:
     """Bytes of all that a cache layer keeps. Cheap enough to call for each token: plain tensors are not searched."""
     keys = getattr(layer, "keys", None)  # a layer of linear attention has none
     size = 0 if keys is None else int(keys.nbytes + layer.values.nbytes)
-    parts = (*extra_parts(layer), *quantized_parts(layer))
-    return size + sum(int(tensor.nbytes) for part in parts for tensor in inner_tensors(part))
+    return size + total_bytes(inner_tensors([*extra_parts(layer), *quantized_parts(layer)]))
 
 
 class CacheBytes(NamedTuple):
@@ -54,7 +48,7 @@ def cache_bytes(layers: Iterable[tuple[bool, Any, int]]) -> CacheBytes:
 
 
 def _named_bytes(layer: Any, *names: str) -> int:
-    return sum(int(tensor.nbytes) for part in _present(layer, *names) for tensor in inner_tensors(part))
+    return total_bytes(inner_tensors(_present(layer, *names)))
 
 
 def _present(layer: Any, *names: str) -> list[Any]:
@@ -117,8 +111,9 @@ def local_part(tensor: Any) -> Any:
 
 
 def bnb_scales(holder: Any) -> list[Any]:
-    """Scales and lookup tables of a bitsandbytes weight, which are not parameters, of both levels."""
-    pending = [getattr(holder, name, None) for name in _SCALE_ATTRIBUTES]
+    """Scales and lookup tables of both levels of a bitsandbytes weight, which are no parameters: they lie on the
+    parameter, after the first step on the module's `state`."""
+    pending = [getattr(holder, name, None) for name in ("SCB", "CB", "quant_state")]
     scales: list[Any] = []
     while pending:
         value = pending.pop()
@@ -146,20 +141,14 @@ def weight_tensors(model: Any) -> Iterator[Any]:
     """Plain tensors of all parameters and buffers with their scales; tensors that share memory come once."""
     yielded: set[int] = set()
     for module in model.modules():
-        for tensor in _own_tensors(module):
+        own = [part for part in (*module._parameters.values(), *module._buffers.values()) if part is not None]
+        tensors = [*inner_tensors(own), *bnb_scales(getattr(module, "state", None))]
+        tensors += [tensor for part in own for tensor in bnb_scales(part)]
+        tensors += [local_part(part) for parts in triton_weights(module).values() for part in parts]
+        for tensor in tensors:
             if tensor.numel() and tensor.data_ptr() not in yielded:
                 yielded.add(tensor.data_ptr())
                 yield tensor
-
-
-def _own_tensors(module: Any) -> Iterator[Any]:
-    """Those of one module, without its children."""
-    for tensor in (*module._parameters.values(), *module._buffers.values()):
-        if tensor is not None:
-            yield from (*inner_tensors(tensor), *bnb_scales(tensor))
-    yield from bnb_scales(getattr(module, "state", None))
-    for parts in triton_weights(module).values():
-        yield from map(local_part, parts)
 
 
 def parameter_count(model: Any) -> int:
@@ -174,8 +163,8 @@ def parameter_count(model: Any) -> int:
     return total
 
 
-def total_bytes(tensors: Any) -> int:
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+def total_bytes(tensors: Iterable[Any]) -> int:
+    return sum(int(tensor.nbytes) for tensor in tensors)
 
 
 def has_packed_weights(model: Any) -> bool:
