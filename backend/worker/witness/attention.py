@@ -40,8 +40,7 @@ _BY_HASHES = ("yoso",)
 
 @dataclass(frozen=True, slots=True)
 class ProbedCall:
-    """A call of sdpa, softmax, flex_attention, FlashAttention or another kernel of the Hub ("kernel"), with shapes that
-    show how heads were grouped.
+    """A call of sdpa, softmax, flex_attention, FlashAttention or another kernel of the Hub ("kernel").
 
     queries, keys  (B, heads, length, D); of a softmax `queries` is the shape of the scores, `keys` empty
     gqa            of sdpa: it was told to group heads itself; a model with a single KV head broadcasts it without
@@ -65,8 +64,9 @@ def find(observation: Observation) -> Finding:
     if probed and probed[0].function == "kernel":
         proof = f"the first layer's attention, which all layers fetch by one name, called {name}"
         return Finding("attention", _choice_of(name, observation.plan.load.attention), proof)
-    trace, heads = observation.trace(), heads_of(observation.model)
-    calls = traced_calls(trace, heads, inline=not probed)
+    trace, config = observation.trace(), observation.model.config.get_text_config(decoder=True)
+    heads = int(config.num_attention_heads)
+    calls = traced_calls(trace, heads, getattr(config, "num_key_value_heads", None) or heads, inline=not probed)
     others, fused_layers = calls.others(name), trace.matching("::decoder_layer").total()
     if others and not calls.of(name) and not _is_flash(name):
         name, others = max(others, key=others.__getitem__), Counter()
@@ -88,7 +88,7 @@ def find(observation: Observation) -> Finding:
 
 
 def _is_flash(name: str) -> bool:
-    """Whether its kernels are no operators of torch: packages of FlashAttention, and those of the Hub."""
+    """Whether its kernels are no operators of torch: those of FlashAttention and of the Hub."""
     return name.startswith("flash") or "/" in name
 
 
@@ -153,14 +153,6 @@ _NOT_FLASH = ("pytorch_flash", "combine", "prepare")
 
 
 @dataclass(frozen=True, slots=True)
-class Heads:
-    """Query heads of a model, and the KV heads that they share."""
-
-    queries: int
-    keys: int
-
-
-@dataclass(frozen=True, slots=True)
 class TracedCalls:
     """Calls of attention in a trace.
 
@@ -197,7 +189,7 @@ class TracedCalls:
         return +calls
 
 
-def traced_calls(trace: Trace, heads: Heads, inline: bool = False) -> TracedCalls:
+def traced_calls(trace: Trace, heads: int, kv_heads: int, inline: bool = False) -> TracedCalls:
     """Count them. Compiled code calls fused kernels without the operator in front; math is torch's own softmax.
 
     inline: the layers' code calls no function of attention, so that scores may have texts and heads in one dimension.
@@ -208,13 +200,13 @@ def traced_calls(trace: Trace, heads: Heads, inline: bool = False) -> TracedCall
             sdpa += n
             query, key = shapes[0], shapes[1]
             single_token = len(query) == 4 and query[2] == 1
-            repeated += n * (single_token and key[1] == query[1] == heads.queries != heads.keys)
+            repeated += n * (single_token and key[1] == query[1] == heads != kv_heads)
         elif name == "aten::softmax" and len(shapes[0]) == 4:
             _, first, second, _ = shapes[0]
-            by_group = heads.keys < heads.queries and first == heads.keys and first * second == heads.queries
+            by_group = kv_heads < heads and first == kv_heads and first * second == heads
             grouped, softmax = grouped + n * by_group, softmax + n * (not by_group)
         elif name == "aten::softmax" and inline and len(shapes[0]) == 3:
-            softmax += n * (shapes[0][0] % heads.queries == 0)
+            softmax += n * (shapes[0][0] % heads == 0)
     fused = sum(trace.ops[name] for name in _FUSED)
     flex = flex_calls(trace.ops).total()
     return TracedCalls(max(sdpa, fused), repeated, grouped, max(0, softmax - trace.ops[_MATH]), flex)
@@ -222,18 +214,9 @@ def traced_calls(trace: Trace, heads: Heads, inline: bool = False) -> TracedCall
 
 def flash_calls(trace: Trace) -> int:
     """Calls of FlashAttention 2, 3 or 4, by the one kernel of each that computes, in replayed graphs too."""
-    return sum(
-        n
-        for name, n in trace.kernels.items()
-        if any(mark in name.lower() for mark in _FLASH) and not any(mark in name.lower() for mark in _NOT_FLASH)
-    )
-
-
-def heads_of(model: Any) -> Heads:
-    """Query and KV heads, as the config says."""
-    config = model.config.get_text_config(decoder=True)
-    queries = int(config.num_attention_heads)
-    return Heads(queries, int(getattr(config, "num_key_value_heads", None) or queries))
+    kernels = ((name.lower(), n) for name, n in trace.kernels.items())
+    flash = ((name, n) for name, n in kernels if any(mark in name for mark in _FLASH))
+    return sum(n for name, n in flash if not any(mark in name for mark in _NOT_FLASH))
 
 
 def attending_layers(observation: Observation) -> int:

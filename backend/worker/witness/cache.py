@@ -18,24 +18,24 @@ from tokendyno.backend.worker.prove.tensor_bytes import (
 
 _WINDOWED = ("sliding_attention", "chunked_attention", "hybrid_sliding")
 
-_FP8_SLOTS = "StaticFp8SlotLayer"
-
 _BACKENDS = {"Fp8QuantizedLayer": "fp8", "HQQQuantizedLayer": "hqq", "QuantoQuantizedLayer": "quanto"}
 
 
 def find(observation: Observation) -> Finding:
     """Every layer of the cache that the measured run filled: its class, its position in the model, its tensors."""
     layers = observation.cache.layers
-    offloaded = _on_host(observation) > 0
-    sliding = _sliding_positions(observation.model.config, len(layers))
-    of_images = getattr(observation.model.config.get_text_config(decoder=True), "cross_attention_layers", None) or ()
+    on_cpu = str(getattr(observation.model, "device", "cpu")).startswith("cpu")
+    on_host = 0 if on_cpu else bytes_by_device(observation.cache)["cpu"]
+    config = observation.model.config.get_text_config(decoder=True)
+    sliding, of_images = _sliding_positions(config, len(layers)), getattr(config, "cross_attention_layers", None) or ()
     by_layer = [
-        _choices_of(layer, slides, offloaded)
+        _choices_of(layer, slides, on_host > 0)
         for i, (layer, slides) in enumerate(zip(layers, sliding, strict=True))
         if keeps_tokens(layer) and i not in of_images  # these hold what an image gave, and a text has none
     ]
     counted = Counter(type(layer).__name__ for layer in layers)
-    proof = ", ".join(f"{n} x {name}" for name, n in sorted(counted.items())) + f"; {_bytes_text(observation)}"
+    proof = ", ".join(f"{n} x {name}" for name, n in sorted(counted.items()))
+    proof += f"; {_bytes_text(observation.cache, on_host)}"
     bits = sorted({_bits(part) for layer in layers for part in quantized_parts(layer)})
     if bits:
         proof += f"; {' and '.join(f'{n} bits' for n in bits)} per element"
@@ -54,11 +54,9 @@ def find(observation: Observation) -> Finding:
     return Finding("cache", effective, proof, reached, len(by_layer))
 
 
-def _sliding_positions(config: Any, layers: int) -> list[bool]:
-    """Which layers of the model attend to a window, in their order."""
-    text = config.get_text_config(decoder=True)
-    kinds = getattr(text, "layer_types", None)
-    if kinds:
+def _sliding_positions(text: Any, layers: int) -> list[bool]:
+    """Which layers of the model attend to a window, in their order. text: config of its decoder."""
+    if kinds := getattr(text, "layer_types", None):
         return [kind in _WINDOWED for kind in kinds[:layers]] + [False] * (layers - len(kinds))
     return [bool(getattr(text, "sliding_window", None))] * layers
 
@@ -73,7 +71,7 @@ def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:
         return (f"quantized-{backend}{suffix}",) if len(parts) == 2 else ()  # keys and values
     if layer.keys is None or not layer.keys.numel():
         return ()
-    if name == _FP8_SLOTS:
+    if name == "StaticFp8SlotLayer":
         return (STATIC_FP8.name,) if layer.keys.element_size() == layer.values.element_size() == 1 else ()
     windowed = "Sliding" in name or "Ring" in name
     if "Static" in name or "Slot" in name:
@@ -90,25 +88,17 @@ def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:
 def _stayed(layers: Sequence[Any]) -> int:
     """Layers of an offloaded cache that stayed on the GPU, without the one that is needed next, and without windows of
     a static cache, which always stay."""
-    movable = [
-        layer for layer in layers if keeps_tokens(layer) and not type(layer).__name__.startswith("StaticSliding")
-    ]
-    on_gpu = [layer for layer in movable if layer.keys is not None and layer.keys.device.type != "cpu"]
-    return max(0, len(on_gpu) - 1)
+    movable = [layer for layer in layers if not type(layer).__name__.startswith("StaticSliding")]
+    keys = [layer.keys for layer in movable if getattr(layer, "keys", None) is not None]
+    return max(0, len([part for part in keys if part.device.type != "cpu"]) - 1)
 
 
-def _on_host(observation: Observation) -> int:
-    """Bytes of the cache in host memory, of a model on a GPU."""
-    device = str(getattr(observation.model, "device", "cpu")).partition(":")[0]
-    return bytes_by_device(observation.cache)["cpu"] if device != "cpu" else 0
-
-
-def _bytes_text(observation: Observation) -> str:
-    sizes = bytes_by_device(observation.cache)
-    if _on_host(observation) == 0:
-        return f"{sizes.total():,} bytes"
-    pinned = all(tensor.is_pinned() for tensor in cache_tensors(observation.cache) if tensor.device.type == "cpu")
-    return f"{sizes.total():,} bytes, {sizes['cpu']:,} of them in {'pinned ' if pinned else ''}host memory"
+def _bytes_text(cache: Any, on_host: int) -> str:
+    total = bytes_by_device(cache).total()
+    if not on_host:
+        return f"{total:,} bytes"
+    pinned = all(tensor.is_pinned() for tensor in cache_tensors(cache) if tensor.device.type == "cpu")
+    return f"{total:,} bytes, {on_host:,} of them in {'pinned ' if pinned else ''}host memory"
 
 
 def _bits(part: Any) -> int:

@@ -13,9 +13,9 @@ from tokendyno.backend.worker.prove.tensor_bytes import computes_in_bfloat16, ke
 
 
 def formats_of_products(observation: Observation) -> Counter[str]:
-    """Number formats of the traced products with a matrix of the shape of a linear layer's weight. Left out are those
-    in float32 where the model's class keeps such a weight in float32. Products of compiled code, of kernels and of
-    packed weights do not show; routers, which some models compute in float32, are other modules."""
+    """Number formats of the traced products with a matrix of the shape of a linear layer's weight, but for those in
+    float32 where the model's class keeps such a weight in float32. Products of compiled code, of kernels and of packed
+    weights do not show; routers are other modules."""
     formats_by_shape: dict[tuple[int, ...], set[str]] = {}
     in_float32 = kept_in_float32(observation.model)
     for name, module in observation.model.named_modules():

@@ -10,22 +10,15 @@ from tokendyno.backend.worker.prove.observation import Observation, coverage, hi
 from tokendyno.backend.worker.prove.profile import Trace
 from tokendyno.backend.worker.prove.tensor_bytes import local_part
 
-GROUPED_MM, FALLBACK, LOOP = "aten::_grouped_mm", "transformers::grouped_mm_fallback", "aten::one_hot"
-"""Operators of grouped experts, of what stands for them without such a kernel, and of a loop over experts."""
-
-_GROUPED_CALLS = 2  # of a layer in a pass: gate and up together, down
-
-_TRITON = "tokendyno_experts_"  # how the names of our kernels begin, which are called as often
+_GROUPED_CALLS = 2  # of a layer in a pass, of our kernels too: gate and up together, down
 
 
 def _copies(trace: Trace, mixtures: Sequence[Any]) -> int:
     """How often a mixture copied its tokens' experts: that is an index into a weight of shape (experts, m, n)."""
-    matrices = [
-        [tuple(local_part(weight).shape) for weight in mixture.parameters() if weight.ndim == 3] for mixture in mixtures
-    ]
-    weights = {shape for shapes in matrices for shape in shapes}
+    every = [weight for mixture in mixtures for weight in mixture.parameters() if weight.ndim == 3]
+    weights = {tuple(local_part(weight).shape) for weight in every}
     copied = sum(n for (name, shapes), n in trace.shapes.items() if name == "aten::index" and shapes[0] in weights)
-    return copied // max(1, len(matrices[0]))
+    return copied // max(1, len([weight for weight in mixtures[0].parameters() if weight.ndim == 3]))
 
 
 def find(observation: Observation) -> Finding:
@@ -36,12 +29,12 @@ def find(observation: Observation) -> Finding:
         reason = "no module holds experts whose implementation can be chosen"
         return Finding("experts", "auto", reason, outcome="not_applicable")
     trace, load = observation.trace(), observation.plan.load
-    calls = sum(trace.ops[name] for name in (GROUPED_MM, FALLBACK))
-    own_calls = sum(n for name, n in trace.kernels.items() if name.startswith(_TRITON))
+    calls = trace.ops["aten::_grouped_mm"] + trace.ops["transformers::grouped_mm_fallback"]
+    own_calls = sum(n for name, n in trace.kernels.items() if name.startswith("tokendyno_experts_"))
     ways = Counter(
         grouped_mm=calls // _GROUPED_CALLS,
         batched_mm=_copies(trace, mixtures),
-        eager=trace.ops[LOOP],
+        eager=trace.ops["aten::one_hot"],
         triton=own_calls // _GROUPED_CALLS,
     )
     way = max(ways, key=ways.__getitem__)

@@ -17,11 +17,8 @@ from tokendyno.backend.worker.prove.tensor_bytes import has_packed_weights
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer that a kernel may replace.
-
-    layer                  the name under which kernels are offered for it, such as "RMSNorm"
-    kernel, kind, package  of the kernel that replaces it; "" where the model's own code runs
-    """
+    """A layer that a kernel may replace, by the name under which kernels are offered for it, such as "RMSNorm"; the
+    kernel that replaces it, its kind and its package: "" where the model's own code runs."""
 
     layer: str
     kernel: str = ""
@@ -66,10 +63,8 @@ def loaded_kernel(function: Any) -> tuple[Any, str]:
 
 
 def measured(packages: set[str]) -> dict[int, Counter[str]]:
-    """Vectors multiplied at once -> way of multiplying -> how many shapes of matrices the warm-up found it fastest for.
-
-    A package that measures keeps `CHOSEN`: (GPU, vectors, ...) -> (way, microseconds by way).
-    """
+    """Vectors multiplied at once -> way of multiplying -> how many shapes of matrices the warm-up found it fastest for:
+    a package that measures keeps `CHOSEN`, (GPU, vectors, ...) -> (way, microseconds by way)."""
     fastest: dict[int, Counter[str]] = {}
     for name, module in list(sys.modules.items()):
         if name.split(".")[0] in packages:
@@ -80,9 +75,7 @@ def measured(packages: set[str]) -> dict[int, Counter[str]]:
 
 def own_names(packages: set[str]) -> set[str]:
     """Names of the operators and Triton kernels that these Python packages define: what only they can leave in a trace.
-
-    A name that ends in "::" stands for a whole namespace of operators.
-    """
+    One that ends in "::" stands for a whole namespace of operators."""
     names: set[str] = set()
     modules = [module for name, module in list(sys.modules.items()) if name.split(".")[0] in packages]
     for value in (value for module in modules for value in vars(module).values()):
@@ -100,17 +93,13 @@ def own_names(packages: set[str]) -> set[str]:
     return {name for name in names if not name.startswith(("aten::", "prims::"))}
 
 
-MOST_TEXTS = 32
-"""The same as MOST_VECTORS in presets/kernels/matvec/build/torch-cuda/settings.py."""
-
-
 def find(observation: Observation) -> Finding:
     """Counts the layers that should have a kernel, those that have, and the calls of the kernels' own operators."""
     model, load = observation.model, observation.plan.load
     slots = [layer for layer in layers(model) if layer.kernel]
     offered = {slot.layer for slot in slots}
     if load.kernels == "mapping":
-        offered |= {layer for layer, _ in load.kernels_mapping}
+        offered |= dict(load.kernels_mapping).keys()
     if load.kernels == "local":
         offered |= set(kernel_packages.layers(Path(load.kernels_path), load.device))
     replaceable = [layer for layer in layers(model) if layer.layer in offered]
@@ -141,10 +130,8 @@ def find(observation: Observation) -> Finding:
         proof += f"; decode steps ran {hidden}"
     effective = "local" if any(slot.kind == "local" for slot in slots) else "hub"
     if load.kernels == "mapping":
-        repositories = {slot.layer: slot.kernel.split(" ")[0] for slot in slots}
-        mapping = {
-            layer: ref for layer, ref in load.kernels_mapping if repositories.get(layer) == re.split("[@:]", ref)[0]
-        }
+        used = {(slot.layer, slot.kernel.split(" ")[0]) for slot in slots}
+        mapping = {layer: ref for layer, ref in load.kernels_mapping if (layer, re.split("[@:]", ref)[0]) in used}
         effective = joined("mapping", mapping)
         if not names:  # plain code of torch: which layers have it is all that can be told
             reached, expected = len(slots), len(replaceable)
@@ -162,15 +149,13 @@ def _most_texts(observation: Observation) -> int:
     load = observation.plan.load
     if load.device != "cuda" or load.kernels_path != str(kernel_packages.BUNDLED):
         return sys.maxsize
-    return 1 if has_packed_weights(observation.model) else MOST_TEXTS
+    return 1 if has_packed_weights(observation.model) else 32  # as MOST_VECTORS in its settings.py
 
 
 def _ran(observation: Observation, names: set[str]) -> Counter[str]:
     """Events of the trace that have such a name; torch.compile and the variants of a kernel append to it."""
-    trace = observation.trace()
-    return Counter(
-        {name: n for name, n in (trace.ops + trace.kernels).items() if any(name.startswith(own) for own in names)}
-    )
+    both = observation.trace().ops + observation.trace().kernels
+    return Counter({name: n for name, n in both.items() if name.startswith(tuple(names))})
 
 
 def _counted(

@@ -2,7 +2,6 @@
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.optimizations.axes.prefill import SIZES
-from tokendyno.backend.plan import Plan
 from tokendyno.backend.units import plural
 from tokendyno.backend.worker.prove.observation import Observation
 
@@ -19,11 +18,7 @@ def find(observation: Observation) -> Finding:
     passes, widest = counts.prefill.prompt_passes, counts.prefill.widest_prompt_pass
     positions = counts.prompt.positions
     if not passes:
-        choice = _planned_choice(observation.plan)
-        if choice != "whole" and counts.requests.batch_requests:  # of its graphs for each length nobody counts replays
-            reason = "the passes over the prompts of batches are not counted"
-            return Finding("prefill", choice, reason, outcome="not_applicable")
-        return Finding("prefill", "whole", _why_unseen(observation))
+        return _unseen(observation)
     proof = f"{positions:,} positions of the prompt in {plural(passes, 'pass')} of at most {widest:,}"
     if passes == 1:
         if not 0 < positions <= chunk:
@@ -51,20 +46,21 @@ def _compiled(observation: Observation) -> Finding:
     return Finding("prefill", "compiled", proof, reached, expected * max(1, replays))
 
 
-def _planned_choice(plan: Plan) -> str:
-    generate = plan.generate
+def _unseen(observation: Observation) -> Finding:
+    """Of a run in which no pass over a prompt was noted."""
+    generate, counts = observation.plan.generate, observation.counts
+    planned = "compiled" if generate.prefill_compiled else "captured" if generate.prefill_graphs else "whole"
     if generate.prefill_chunk:
-        return _named(generate.prefill_chunk)
-    return "compiled" if generate.prefill_compiled else "captured" if generate.prefill_graphs else "whole"
-
-
-def _why_unseen(observation: Observation) -> str:
-    """Why no pass over a prompt was noted, and what is made then, in words."""
-    if observation.counts.pages.paged_steps:
-        return "continuous batching reads prompts in steps of its own, by batch_tokens"
-    if observation.counts.requests.batch_requests:
-        return "each batch reads its prompts in one pass, which is what is made by default"
-    return "no pass over the prompt was seen: one pass is what is made by default"
+        planned = _named(generate.prefill_chunk)
+    if planned != "whole" and counts.requests.batch_requests:  # of its graphs for each length nobody counts replays
+        reason = "the passes over the prompts of batches are not counted"
+        return Finding("prefill", planned, reason, outcome="not_applicable")
+    reason = "no pass over the prompt was seen: one pass is what is made by default"
+    if counts.pages.paged_steps:
+        reason = "continuous batching reads prompts in steps of its own, by batch_tokens"
+    elif counts.requests.batch_requests:
+        reason = "each batch reads its prompts in one pass, which is what is made by default"
+    return Finding("prefill", "whole", reason)
 
 
 def _named(tokens: int) -> str:

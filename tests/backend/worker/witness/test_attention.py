@@ -24,7 +24,6 @@ from tokendyno.backend.worker.prove.observation import Observation, compiled_cal
 from tokendyno.backend.worker.prove.profile import REGION, Trace
 from tokendyno.backend.worker.witness import attention, find
 from tokendyno.backend.worker.witness.attention import (
-    Heads,
     ProbedCall,
     _probed,
     attending_layers,
@@ -221,19 +220,19 @@ def witnessed(monkeypatch: pytest.MonkeyPatch, probed: str, profile: Trace) -> A
 
 def test_softmax_is_of_attention_by_its_dimensions_and_grouped_by_its_heads() -> None:
     profile = trace({(SOFTMAX, SCORES): 3, (SOFTMAX, GROUPED): 2, (SOFTMAX, ROUTER): 7})
-    counted = traced_calls(profile, Heads(4, 2))
+    counted = traced_calls(profile, 4, 2)
     assert (counted.eager, counted.grouped) == (3, 2)
-    assert traced_calls(profile, Heads(4, 4)).eager == 5
+    assert traced_calls(profile, 4, 4).eager == 5
 
 
 def test_texts_and_heads_in_one_dimension_count_where_no_function_of_attention_is_called() -> None:
     profile = trace({("aten::softmax", ((16, 5, 5),)): 3, ("aten::softmax", ((6, 5, 5),)): 2})
-    assert traced_calls(profile, Heads(8, 8), inline=True).eager == 3 and traced_calls(profile, Heads(8, 8)).eager == 0
+    assert traced_calls(profile, 8, 8, inline=True).eager == 3 and traced_calls(profile, 8, 8).eager == 0
 
 
 def test_the_softmax_inside_of_sdpa_is_not_eager_attention() -> None:
     profile = trace({(SDPA, NEW): 4, (SOFTMAX, SCORES): 4}, _scaled_dot_product_attention_math=4)
-    counted = traced_calls(profile, Heads(4, 2))
+    counted = traced_calls(profile, 4, 2)
     assert (counted.sdpa, counted.eager) == (4, 0)
 
 
@@ -303,8 +302,8 @@ def test_kv_heads_count_as_repeated_for_a_single_new_token_only() -> None:
     """Of a prompt transformers repeats them where there is a mask, in whatever implementation."""
     long = ((1, 4, 5, 8), (1, 4, 5, 8))
     profile = trace({(SDPA, long): 4, (SDPA, COPIED): 3, (SDPA, NEW): 2, (SDPA, ((4, 5, 1), (4, 4, 1))): 1})
-    assert traced_calls(profile, Heads(4, 2)).repeated == 3
-    assert traced_calls(profile, Heads(4, 4)).repeated == 0
+    assert traced_calls(profile, 4, 2).repeated == 3
+    assert traced_calls(profile, 4, 4).repeated == 0
 
 
 @pytest.mark.parametrize(
@@ -335,6 +334,6 @@ def test_graphs_of_flex_attention_are_its_calls_and_other_graphs_are_not(monkeyp
     ]
     monkeypatch.setattr("torch._dynamo.utils.get_compilation_metrics", lambda: known)
     profile = Trace(Counter({f"{REGION}0/0": 12, f"{REGION}1/0": 5}), Counter(), Counter(), STEPS)
-    calls = traced_calls(profile, Heads(4, 2))
+    calls = traced_calls(profile, 4, 2)
     assert calls.flex == 12 and compiled_calls(profile) == {"1/0": 5}
     assert calls.of("flex_attention") == 12 and calls.of(FA2) == 0
