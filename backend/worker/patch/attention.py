@@ -23,9 +23,8 @@ def grouped_attention(
     """Query (B, H, Q, D), key and value (B, K, S, D): each key head serves a group of H / K query heads.
 
     With a mask, which a static cache always has, transformers' sdpa copies keys and values H / K times. The fused CPU
-    kernel takes groups and a mask together, and no fused CUDA kernel does. There `one_query` computes a single query,
-    a flash kernel without the mask computes a later chunk of a prompt, and for other queries the copies cost little
-    beside the rest.
+    kernel takes groups and a mask together, and no fused CUDA kernel does: there `one_query` computes a single query,
+    a flash kernel without the mask a later chunk of a prompt, and for others the copies cost little beside the rest.
     """
     groups = query.shape[1] // key.shape[1]
     keys = getattr(attention_mask, KEYS, 0)
@@ -44,11 +43,9 @@ def grouped_attention(
 
 
 def one_query(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Any:
-    """Attention of one query (B, H, 1, D) with a mask (B, 1, 1, S), boolean or additive -> (B, H, 1, D).
-
-    Compiled, elementwise products and sums become reductions that read each key and value once. Eagerly, these would
-    write their intermediate results to memory, so two matrix products are used instead.
-    """
+    """Attention of one query (B, H, 1, D) with a mask (B, 1, 1, S), boolean or additive -> (B, H, 1, D). Compiled,
+    elementwise products and sums become reductions that read each key and value once; eagerly they would write their
+    intermediate results to memory, so two matrix products are used instead."""
     groups = query.shape[1] // key.shape[1]
     rows = query.unflatten(1, (-1, groups)).squeeze(3)  # (B, K, G, D)
     compiled = torch.compiler.is_compiling()
@@ -107,8 +104,8 @@ def load_kernel(name: str) -> None:
 
 
 def drop_sinks(model: Any) -> None:
-    """Let attention compute without its sinks: learned scores that take a share of the softmax and contribute nothing.
-    At the least number of the dtype that share is 0."""
+    """Let attention compute without its sinks, learned scores that take a share of the softmax: at the least number of
+    the dtype that share is 0."""
     for module in model.modules():
         sinks = getattr(module, "sinks", None)
         if isinstance(sinks, torch.nn.Parameter):

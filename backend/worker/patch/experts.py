@@ -45,11 +45,8 @@ class PackedExperts(nn.Module):  # type: ignore[misc]
 
 
 def use_triton(model: Any, package: str) -> None:
-    """Let the kernels in the folder `package` compute the experts of `model`.
-
-    Dense experts of gpt-oss, (E, in, out), are laid out by rows, one matrix at a time; their shape stays. Biases beside
-    MXFP4 become float32, as with the Hub's kernels.
-    """
+    """Let the kernels in the folder `package` compute the experts of `model`. Dense experts of gpt-oss, (E, in, out),
+    are laid out by rows; their shape stays. Biases beside MXFP4 become float32, as with the Hub's kernels."""
     from kernels import get_local_kernel
 
     ALL_EXPERTS_FUNCTIONS.register(TRITON, get_local_kernel(Path(package)).mixtures.compute)

@@ -30,7 +30,8 @@ from tokendyno.backend.worker.prove.compile_log import first_line
 
 def apply(model: Any, plan: LoadPlan) -> None:
     """Replace layers as planned, after undoing what an earlier model left. InputError where kernels cannot be had."""
-    reset(model)
+    for function in _functions(model):
+        function.__dict__.pop("forward", None)
     if plan.kernels == "off":
         return
     if plan.kernels == "mapping":
@@ -70,35 +71,27 @@ def replace_layers(model: Any, mapping: dict[str, Any], device: str, compiled: b
         kernelize(model, mode=mode, device=device, use_fallback=KernelizeFallback.ALL)
 
 
-def reset(model: Any) -> None:
-    """Undo kernels in functions that act as layers: all models of a process share them."""
-    for module in model.modules():
-        for function in getattr(module, "_kernel_funcs", {}).values():
-            function.__dict__.pop("forward", None)
+def _functions(model: Any) -> list[Any]:
+    """Functions that act as layers: all models of a process share them."""
+    return [function for module in model.modules() for function in getattr(module, "_kernel_funcs", {}).values()]
 
 
 def replaceable_layers(model: Any) -> set[str]:
-    modules = list(model.modules())
-    functions = [f for module in modules for f in getattr(module, "_kernel_funcs", {}).values()]
-    return {type(m).kernel_layer_name for m in (*modules, *functions) if hasattr(type(m), "kernel_layer_name")}
+    layers = map(type, (*model.modules(), *_functions(model)))
+    return {layer.kernel_layer_name for layer in layers if hasattr(layer, "kernel_layer_name")}
 
 
 def local_mapping(packages: Mapping[str, str | Path], device: str) -> dict[str, Any]:
     """Layer -> local kernel. `packages`: kernel class -> folder of its package. A class has the name of the layer that
-    it replaces, or of the Hub's kernel for that layer.
-
-    A class with a name of torch.nn (Linear) replaces exactly that class: its quantized subclasses compute differently.
-    """
+    it replaces, or of the Hub's kernel for that layer; with a name of torch.nn (Linear) it replaces exactly that class:
+    quantized subclasses compute differently."""
     mapped = get_kernel_mapping_transformers()
     aliases = {repo.layer_name: layer for layer, by_device in mapped.items() for _, _, repo in _repositories(by_device)}
     mapping: dict[str, Any] = {}
     for name, package in packages.items():
         layer = name if name in mapped else aliases.get(name, name)
-        layer_class = getattr(nn, layer, None)
-        if layer_class is nn.RMSNorm:  # its epsilon has another name than in the layer that kernels replace
-            layer_class = None
-        if isinstance(layer_class, type) and issubclass(layer_class, nn.Module):
-            _make_replaceable(layer_class)
+        if hasattr(nn, layer) and layer != "RMSNorm":  # its epsilon has another name than in the layer that is replaced
+            _make_replaceable(getattr(nn, layer))
         mapping[layer] = {device: LayerOfDevice(Path(package), name, device)}
     return mapping
 
@@ -191,8 +184,6 @@ def _repositories(by_device: dict[Any, Any]) -> Iterable[tuple[str, Any, LayerRe
 
 # Its q, k and v are one matrix from the start. Kernels that replace a whole layer read it by rows.
 
-_ACTIVATIONS = ("gelu_new", "gelu_pytorch_tanh")
-
 
 def store_by_rows(model: Any) -> None:
     """Store each Conv1D by rows, as kernels read a matrix, in its own memory; its shape stays (in, out). Then kernels
@@ -210,4 +201,5 @@ def _is_stored(block: Any) -> bool:
     """Whether kernels may replace this layer: dense, stored by rows, with an activation that they compute."""
     config, attention = block.attn.config, block.attn.c_attn
     stored = type(attention) is Conv1D and not attention.weight.is_contiguous()
-    return stored and config.activation_function in _ACTIVATIONS and not config.add_cross_attention
+    computed = config.activation_function in ("gelu_new", "gelu_pytorch_tanh")
+    return stored and computed and not config.add_cross_attention

@@ -1,7 +1,5 @@
-"""Fused projections: one linear layer for q, k and v, and one for gate and up.
-
-The rows of the weights are concatenated, so each result is a slice of one product. The model's code is unchanged: it
-still calls q, then k, then v. The first call computes all of them and keeps the other slices for the calls that follow.
+"""Fused projections: one linear layer for q, k and v, and one for gate and up, whose rows are concatenated.
+The model's code still calls q, then k, then v: the first call computes all of them and keeps the slices of the others.
 """
 
 import math
@@ -187,10 +185,6 @@ def _joined(weights: list[Any]) -> Any:
     return nn.Parameter(type(first)(rows, scales, first.block_size, *args), requires_grad=False)
 
 
-LARGEST_STATE = 1 << 14
-"""Numbers of a head's state that a kernel holds: the same as _MOST_NUMBERS in states.py of the package matvec."""
-
-
 def offer_layers(model: Any) -> None:
     """Register the model's layers with the package `kernels`, under the names by which kernels may replace them."""
     classes = {type(module) for module in model.modules() if type(module).__name__ in LAYERS}
@@ -224,7 +218,8 @@ def _computes_whole(module: Any) -> bool:
     mixer = getattr(module, "mixer", None)  # of Nemotron-H
     space = getattr(module, "mamba", None) or mixer
     sizes = getattr(space, "ssm_state_size", 1), getattr(space, "head_dim", 1)
-    if hasattr(space, "ssm_state_size") and (any(n & (n - 1) for n in sizes) or math.prod(sizes) > LARGEST_STATE):
+    most = 1 << 14  # numbers of a head's state, as _MOST_NUMBERS in states.py of the package matvec
+    if hasattr(space, "ssm_state_size") and (any(n & (n - 1) for n in sizes) or math.prod(sizes) > most):
         return False
     attention = mixer if hasattr(mixer, "q_proj") else getattr(module, "self_attn", None)
     mlp = getattr(module, "mlp", None) or getattr(module, "feed_forward", mixer)

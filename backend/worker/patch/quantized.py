@@ -10,11 +10,8 @@ from transformers.cache_utils import Fp8QuantizedLayer
 
 
 class Joined4bit(nn.Module):  # type: ignore[misc]
-    """Several `Linear4bit` of one input as one, in as much memory.
-
-    `weight.quant_state` is that of all rows. With double quantization each part has its own offset, so `offset` is
-    (out_features,), one for each row, which only `forward` and our kernels understand.
-    """
+    """Several `Linear4bit` of one input as one, in as much memory. `weight.quant_state` is that of all rows; with
+    double quantization its `offset` is (out_features,), which only `forward` and our kernels understand."""
 
     def __init__(self, parts: list[Any]) -> None:
         super().__init__()
@@ -85,10 +82,7 @@ def _with_float32_scales(state: Any) -> Any:
 
 def lay_together(state: Any) -> None:
     """Move the code table, the scales and, with double quantization, the scales' own table, offset and scales into one
-    tensor, and leave views of it: a kernel is given the packed weight and this one tensor.
-
-    The order is that of presets/kernels/matvec/build/torch-cuda/nibbles.py.
-    """
+    tensor, which kernels read (presets/kernels/matvec/build/torch-cuda/nibbles.py), and leave views of it."""
     second = state.state2 if state.nested else None
     places = [(state, "code"), (second, "code"), (state, "offset"), (second, "absmax"), (state, "absmax")]
     places = [(holder, name) for holder, name in places if holder is not None and getattr(holder, name) is not None]
@@ -104,11 +98,8 @@ def lay_together(state: Any) -> None:
 
 
 def saturate_fp8_cache() -> None:
-    """Let the 8-bit cache replace numbers beyond its range by the largest that it has.
-
-    transformers takes the scale of a layer from the prompt, and keys and values of later tokens may be larger. torch
-    2.11 converts these to NaN, and so every score after them; torch 2.13 saturates on a CPU.
-    """
+    """Let the 8-bit cache replace numbers beyond its range by the largest that it has: transformers takes the scale of
+    a layer from the prompt, and torch 2.11 converts larger keys and values of later tokens to NaN."""
     if getattr(Fp8QuantizedLayer, "saturates", False):
         return
     quantize_unclamped = Fp8QuantizedLayer._quantize
@@ -123,12 +114,8 @@ def saturate_fp8_cache() -> None:
 
 
 def unpack_with_torch() -> None:
-    """Let optimum-quanto unpack its tensors with torch's operators.
-
-    Its own extension is compiled on first use: in a minute with a C++ compiler, in many with nvcc on a GPU, which also
-    builds kernels that a cache never calls. On a CPU that extension calls the same operators. The low bits of a byte
-    belong to the first rows, the bits above to the rows that follow.
-    """
+    """Let optimum-quanto unpack its tensors with torch's operators: its own extension is compiled on first use, which
+    takes minutes on a GPU. The low bits of a byte belong to the first rows, the bits above to those that follow."""
     from optimum.quanto.tensor.packed import PackedTensor
 
     def unpack(packed: Any) -> torch.Tensor:

@@ -1,8 +1,7 @@
 """Puts plain tensors into a split model's decoder layers, for fused projections and kernels.
 
 transformers keeps the parts of a matrix as DTensors, and swaps each for its local tensor around every product. Here the
-local tensors stay in the layers, which compute on fewer heads and a narrower feed-forward without knowing it. The
-matrices after which the ranks add up their parts become `SummedLinear`.
+local tensors stay in the layers. The matrices after which the ranks add up their parts become `SummedLinear`.
 """
 
 from typing import Any
