@@ -13,11 +13,6 @@ from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.profile import DIRECT, Trace
 from tokendyno.backend.worker.prove.tensor_bytes import local_part
 
-_WORDS = {"all_reduce": "all-reduces", "all_gather": "all-gathers"}
-
-BETWEEN_GPUS = "Memcpy PtoP"
-"""How the profiler calls a copy from one GPU to another."""
-
 
 def find(observation: Observation) -> Finding:
     """Counts on every rank the matrices of which it holds a part, and exchanges in a few more passes."""
@@ -33,7 +28,8 @@ def find(observation: Observation) -> Finding:
     trace = observation.trace()
     planned_calls = _in_passes(planned.exchanges, trace)
     exchanged = sum(min(trace.collectives[kind], n) for kind, n in planned_calls.items())
-    seen = ", ".join(f"{trace.collectives[kind]} of {n} {_WORDS[kind]}" for kind, n in planned_calls.items())
+    words = {"all_reduce": "all-reduces", "all_gather": "all-gathers"}
+    seen = ", ".join(f"{trace.collectives[kind]} of {n} {words[kind]}" for kind, n in planned_calls.items())
     parts = ", ".join(f"{rank.part_bytes:,}" for rank in ranks)
     proof = (
         f"{matrices // len(ranks)} of {planned.sharded} matrices are split over {len(ranks)} ranks, which hold "
@@ -48,11 +44,8 @@ def find(observation: Observation) -> Finding:
 
 
 def _in_passes(exchanges: Exchanges, trace: Trace) -> dict[str, int]:
-    """Exchanges by kind that the traced passes should have.
-
-    The custom loop launches a step ahead of those that it tells of. So the kind of which there are most, for what a
-    pass has, tells how many passes there were: a pass more must not make up for a layer that exchanges nothing.
-    """
+    """Exchanges by kind that the traced passes should have. The custom loop launches a step ahead of those that it
+    tells of: the kind of which there are most, for what a pass has, tells how many passes there were."""
     per_pass = {kind: n for kind, n in msgspec.structs.asdict(exchanges).items() if n}
     passes = max([1, trace.steps, *(-(-trace.collectives[kind] // n) for kind, n in per_pass.items())])
     return {kind: n * passes for kind, n in per_pass.items()}
@@ -60,12 +53,10 @@ def _in_passes(exchanges: Exchanges, trace: Trace) -> dict[str, int]:
 
 def _how(trace: Trace) -> str:
     """How many exchanges our kernel made; "" where there is no GPU."""
-    if not trace.kernels:
-        return ""
     direct = sum(n for name, n in trace.kernels.items() if name.startswith(DIRECT))
-    if not direct:
-        return ", all of them by NCCL"
-    return f", {direct} of them by our kernel from GPU to GPU, the others by NCCL"
+    if direct:
+        return f", {direct} of them by our kernel from GPU to GPU, the others by NCCL"
+    return ", all of them by NCCL" if trace.kernels else ""
 
 
 class _SplitMatrices(msgspec.Struct):
@@ -135,7 +126,7 @@ def _of_device_map(observation: Observation) -> Finding:
         proof = f"all layers of one process lie on {' '.join(counts) or 'no device of a map'}"
         return Finding("parallel", "off", proof)
     trace = observation.trace()
-    copies = sum(n for name, n in trace.kernels.items() if name.startswith(BETWEEN_GPUS))
+    copies = sum(n for name, n in trace.kernels.items() if name.startswith("Memcpy PtoP"))  # from one GPU to another
     crossings = (planned.devices - 1) * max(1, trace.steps)
     proof = (
         f"{len(placed)} of {planned.layers} layers lie where accelerate's map puts them "
@@ -152,5 +143,5 @@ _LAYER = re.compile(r"\D*?\.\d+(?=\.)")
 
 def _mapped(name: str, mapped: dict[str, str]) -> str:
     """Where the map puts a parameter: the longest path counts; "" has the whole model."""
-    paths = [path for path in mapped if path == "" or name == path or name.startswith(f"{path}.")]
+    paths = [path for path in mapped if path in ("", name) or name.startswith(f"{path}.")]
     return mapped[max(paths, key=len)] if paths else ""

@@ -18,20 +18,13 @@ from tokendyno.backend.worker.prove.tensor_bytes import (
     weight_tensors,
 )
 
-_SAMPLE = 256  # blocks to look at
-
 _BLOCK = 32  # weights that share an MXFP4 scale
-
 _MXFP4_MAGNITUDES = 8  # of 4-bit floats with a sign
 
 
 def find(observation: Observation) -> Finding:
-    """Looks at every weight: its class, the dtype of its inner tensors, bitsandbytes' tables and second level.
-
-    Counted against the matrices that the prediction packs. Dense experts whose blocks of 32 hold no more
-    magnitudes than MXFP4 has were dequantized from it; the plan only tells whether this run did so. Weights that
-    the checkpoint had quantized count as none: as it holds them.
-    """
+    """Looks at every weight: its class, the dtype of its inner tensors, bitsandbytes' tables and second level. Counted
+    against the matrices that the prediction packs. Weights that the checkpoint had quantized count as none."""
     kinds: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for kind, matrices, tensors in _quantized(observation.model):
@@ -62,17 +55,14 @@ def find(observation: Observation) -> Finding:
 def _dense(observation: Observation, total: int) -> Finding:
     """Without any quantized weight: none, or experts that were dequantized while they were loaded."""
     experts = _dense_experts(observation.model)
-    planned = observation.plan.load.quantization
     proof = f"no quantized weights; {total:,} bytes"
-    if not experts or planned not in ("mxfp4", "mxfp4-dequantized"):
+    if not experts or observation.plan.load.quantization not in ("mxfp4", "mxfp4-dequantized"):
         return Finding("quantization", "none", proof)
     coarse = sum(_magnitudes(weight) <= _MXFP4_MAGNITUDES for weight in experts)
     if not coarse:
         return Finding("quantization", "none", f"{proof}; no experts hold values of MXFP4")
-    proof += (
-        f"; {coarse} of {len(experts)} mixtures have at most {_MXFP4_MAGNITUDES} magnitudes in any block of "
-        f"{_BLOCK}, as MXFP4 does"
-    )
+    limit = f"at most {_MXFP4_MAGNITUDES} magnitudes in any block of {_BLOCK}, as MXFP4 does"
+    proof = f"{proof}; {coarse} of {len(experts)} mixtures have {limit}"
     return Finding("quantization", "mxfp4-dequantized", proof, coarse, len(experts))
 
 
@@ -113,17 +103,14 @@ def kind_of(weight: Any) -> str | None:
 
 
 def _dense_experts(model: Any) -> list[Any]:
-    """The dense experts of gpt-oss: of each mixture the weight that blocks of MXFP4 can be told from."""
-    weights = []
-    for module in model.modules():
-        weight = local_part(module._parameters.get("down_proj"))  # (experts, in, out); blocks lie along `in`
-        if weight is not None and weight.dim() == 3 and "gate_up_proj_bias" in module._parameters:
-            weights.append(weight)
-    return weights
+    """The dense experts of gpt-oss: of each mixture `down_proj` (experts, in, out), with blocks of MXFP4 along `in`."""
+    mixtures = [module._parameters for module in model.modules() if "gate_up_proj_bias" in module._parameters]
+    weights = [local_part(parameters.get("down_proj")) for parameters in mixtures]
+    return [weight for weight in weights if weight is not None and weight.dim() == 3]
 
 
 def _magnitudes(weight: Any) -> int:
     """Most distinct magnitudes in a block of 32 weights, of a sample of the last expert."""
-    rows = weight[-1].detach().T[:_SAMPLE, : weight.shape[1] // _BLOCK * _BLOCK].abs().float()
-    blocks = rows.reshape(-1, _BLOCK)[:_SAMPLE].sort(-1).values
+    rows = weight[-1].detach().T[:256, : weight.shape[1] // _BLOCK * _BLOCK].abs().float()
+    blocks = rows.reshape(-1, _BLOCK)[:256].sort(-1).values
     return int(((blocks.diff(dim=-1) != 0).sum(-1) + 1).max())
