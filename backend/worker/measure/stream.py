@@ -91,10 +91,7 @@ class ChannelPieces(Pieces):
 
 
 class Streamer(Sender):
-    """Sends the tokens of one prompt.
-
-    Without a tokenizer (an encoder's passes) the rows have no text.
-    """
+    """Sends the tokens of one prompt. Without a tokenizer (an encoder's passes) the rows have no text."""
 
     def __init__(
         self, meter: Meter, sampler: Sampler, tokenizer: Any, channel: Channel, annotations: Annotations
@@ -114,21 +111,18 @@ class Streamer(Sender):
         t_s = [self._meter.seconds(row) for row in rows]
         pieces = [self._pieces.piece(token) if self._pieces is not None else "" for token in ids]
         ends = list(itertools.accumulate(map(len, pieces), initial=len(self.text)))[1:]
-
-        def column(kind: str) -> list[int]:
-            sizes = [getattr(row.kv, kind) for row in rows]
-            return sizes if any(sizes) else []
-
+        sliding, full, *others = map(list, zip(*(row.kv for row in rows), strict=True))
+        latent, state, indexed = (sizes if any(sizes) else [] for sizes in others)
         self._channel.send(
             Tokens(
                 first=first,
                 t_s=t_s,
                 latency_s=latencies_s(t_s, self._last_s, first == 0),
-                kv_sliding=[row.kv.sliding for row in rows],
-                kv_full=[row.kv.full for row in rows],
-                kv_latent=column("latent"),
-                kv_state=column("state"),
-                kv_index=column("indexed"),
+                kv_sliding=sliding,
+                kv_full=full,
+                kv_latent=latent,
+                kv_state=state,
+                kv_index=indexed,
                 memory_bytes=[row.memory_bytes for row in rows],
                 ids=ids,
                 text="".join(pieces),
@@ -145,8 +139,7 @@ def latencies_s(t_s: Sequence[float], last_s: float, prefill: bool) -> list[floa
     """The latency of each token, from the times at which they existed and the time of the token before them.
 
     Tokens of one step (speculation) have the same time and share the step's latency evenly, so that the median is per
-    token and the sum is the elapsed time. The first token of a run has the time to first token; tokens of the same
-    step have none.
+    token and the sum is the elapsed time; of those of the prefill the first has all of it.
     """
     latencies: list[float] = []
     for now_s, group in itertools.groupby(t_s):
