@@ -4,9 +4,8 @@ import bisect
 import ctypes
 import math
 import os
-from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +15,7 @@ import torch._dynamo.utils as dynamo
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from tokendyno.backend.counts import StepTime
-from tokendyno.backend.worker.prove.step_time import DIVIDED, Shape, Span, Spans, step_time
+from tokendyno.backend.worker.prove.step_time import DIVIDED, INDUCTOR_CALL, Shape, Span, Spans, step_time
 
 ShapedCall = tuple[str, tuple[Shape, ...]]
 """An operator, and the shapes of its first inputs; () for one that is not a tensor."""
@@ -74,10 +73,6 @@ _UNRECORDED = SimpleNamespace(co_name="", co_filename="")  # stands for a graph 
 
 _LINEAR, _BATCHED = "aten::linear", "aten::bmm"
 _STEP_END = "tokendyno: end of a step"
-_INDUCTOR_CALL = "## Call CompiledFxGraph"
-"""Inductor's own range around each call of a graph. That of Dynamo ("Torch-Compiled Region") is around a whole frame,
-and so around what runs eagerly at a graph break, too."""
-
 _LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch")
 """How calls of the CUDA runtime and driver begin that launch a kernel, or a captured graph of them."""
 
@@ -87,9 +82,8 @@ _COLLECTIVES = {False: ("gloo:",), True: ("nccl", DIRECT)}
 _FORMATS = {"c10::BFloat16": "bfloat16", "c10::Half": "float16", "float": "float32"}
 """As the profiler calls them."""
 
-_KINDS = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all", "sendrecv": "all_to_all"}
-"""By a part of the event's name, which is "gloo:all_reduce" or "ncclDevKernel_AllReduce_Sum_bf16_RING_LL". NCCL sends
-and receives where something goes from all to all."""
+_KINDS = {"allreduce": "all_reduce", "allgather": "all_gather"}
+"""By a part of the event's name, which is "gloo:all_reduce" or "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"."""
 
 
 def mark_step() -> None:
@@ -109,10 +103,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
             torch.cuda.synchronize()
     result = Trace(Counter(), Counter(), Counter(), steps)
     names: dict[str, str] = {}  # the profiler makes a new one for each event
-    operator_begins, operator_names = array("q"), list[str]()
-    compiled: list[tuple[int, int]] = []
     ends: list[int] = []
-    launch_begins: list[int] = []
     spans = Spans()
     thread = 0  # which makes the steps
     # the raw events: `profiler.events()` makes a Python object of each, 60 MB for four tokens of a tiny model
@@ -130,29 +121,26 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
         if name == _STEP_END:
             ends.append(event.start_ns())
             thread = event.start_thread_id()
-        elif name.startswith(_INDUCTOR_CALL):
-            compiled.append((event.start_ns(), event.start_ns() + event.duration_ns()))
-        elif name.startswith(_LAUNCHES):
-            launch_begins.append(event.start_ns())
-        elif name.startswith("aten::"):
-            operator_begins.append(event.start_ns())
-            operator_names.append(name)
-        if name in SHAPED:
+        elif name in SHAPED:
             result.shapes[name, tuple(map(_shape, event.shapes()[:3]))] += 1
         elif name in _SECOND:
             shape, dtype = event.shapes()[_SECOND[name]], event.dtypes()[_SECOND[name]]
             result.formats[tuple(shape), _FORMATS.get(dtype, dtype)] += 1
     del result.ops[_STEP_END]
-    inside, first_end = _within(compiled), min(ends, default=math.inf)
-    for begin, name in zip(operator_begins, operator_names, strict=True):
-        if begin > first_end:
-            result.decode[name] += 1
-            if not inside(begin):
-                result.eager[name] += 1
+    inside, first_end = _within(spans, INDUCTOR_CALL), min(ends, default=math.inf)
+    launches = 0
+    for span in spans:
+        if span.on_gpu or span.begin <= first_end:
+            continue
+        launches += span.name.startswith(_LAUNCHES)
+        if span.name.startswith("aten::"):
+            result.decode[span.name] += 1
+            if not inside(span.begin):
+                result.eager[span.name] += 1
     flex = {f"{REGION}{name}" for name in flex_calls(result.ops)}
     result.step, result.no_step = step_time(spans, ends, cuda, stacks, flex, thread)
     if cuda and len(ends) > 1:
-        result.launches = sum(begin > first_end for begin in launch_begins) / (len(ends) - 1)
+        result.launches = launches / (len(ends) - 1)
     return result
 
 
@@ -183,9 +171,10 @@ def flex_calls(ops: Counter[str]) -> Counter[str]:
     return regions(ops, lambda graph: graph.co_name == "flex_attention")
 
 
-def _within(spans: list[tuple[int, int]]) -> Callable[[int], bool]:
-    """Whether a time is in one of these spans (begin, end), which may be nested: whether more have begun than ended."""
-    begins, ends = sorted(begin for begin, _ in spans), sorted(end for _, end in spans)
+def _within(spans: Iterable[Span], name: str) -> Callable[[int], bool]:
+    """Whether a time is in a span whose name begins so, which may be nested: whether more have begun than ended."""
+    times = [(span.begin, span.end) for span in spans if span.name.startswith(name)]
+    begins, ends = sorted(begin for begin, _ in times), sorted(end for _, end in times)
     return lambda moment: bisect.bisect_right(begins, moment) > bisect.bisect_left(ends, moment)
 
 

@@ -36,8 +36,9 @@ _BATCHED = frozenset({"aten::bmm", "aten::baddbmm", "aten::matmul"})
 """Products of stacks of matrices: of attention, unless the second stack are weights."""
 DIVIDED = _BATCHED | {"aten::softmax", "aten::index"}
 """Operators whose part depends on the shapes of their inputs."""
-_RANGE = re.compile(r"## Call CompiledFxGraph")
-"""Compiled code: what runs in it outside of operators are its fused loops and kernels."""
+INDUCTOR_CALL = "## Call CompiledFxGraph"
+"""Inductor's own range around each call of a graph: what runs in it outside of operators are fused loops and kernels.
+Dynamo's range is around a whole frame, and so around what runs eagerly at a graph break, too."""
 
 
 class Span(NamedTuple):
@@ -63,7 +64,6 @@ class Spans:
 
     def __init__(self, spans: Iterable[Span] = ()) -> None:
         self._names: list[str] = []
-        self._interned: dict[str, str] = {}
         self._shapes: dict[int, Shapes] = {}
         self._numbers = array("q")
         for span in spans:
@@ -72,7 +72,7 @@ class Spans:
     def add(self, span: Span) -> None:
         if span.shapes:
             self._shapes[len(self._names)] = span.shapes
-        self._names.append(self._interned.setdefault(span.name, span.name))
+        self._names.append(span.name)
         self._numbers.extend((span.begin, span.end, span.on_gpu, span.id, span.link, span.thread))
 
     def __iter__(self) -> Iterator[Span]:
@@ -167,7 +167,7 @@ class _Classified(_Divided):
                 at = span.begin
             label = name
             if part == "other" and outer != "other":
-                label = "fused loops of compiled code" if _RANGE.match(span.name) else span.name
+                label = "fused loops of compiled code" if span.name.startswith(INDUCTOR_CALL) else span.name
             open_spans.append((min(span.end, limit), part, label))
         while open_spans:
             at = self._until(open_spans.pop(), at)
@@ -192,7 +192,7 @@ class _Classified(_Divided):
             return "products"  # the weights of the chosen experts, copied for their product
         if "::" in name:
             return part_of_name(name)
-        return "other" if _RANGE.match(name) else outer
+        return "other" if name.startswith(INDUCTOR_CALL) else outer
 
     def _batched(self, shapes: Shapes) -> StepPart:
         first, second = shapes[:2]
