@@ -1,8 +1,5 @@
-"""The ledger's row `tokens`: whether greedy texts hold the tokens that the model chooses, and of an encoder, whether a
-measured pass gave the hidden states that the model gives.
-
-One pass over prompt and text (teacher forcing) gives the logits from which each token was chosen. It is made without a
-cache, by kernels of the whole text and not of a step, so that a token may lie a little below the best one.
+"""The ledger's row `tokens`: whether greedy texts hold the tokens that the model chooses in one pass over prompt and
+text (teacher forcing), and of an encoder, whether a measured pass gave the hidden states that the model gives.
 """
 
 import inspect
@@ -22,15 +19,11 @@ MOST_CHECKED = 64
 MOST_TOKENS = 4_096
 """Of a text with its prompt: the pass keeps no cache, and computes all of them at once."""
 
-ROUND = 16
-"""Tokens of a pass on a GPU are a multiple of it: Triton compiles its kernels anew for any other number."""
-
 FLOAT32_SLACK, SIXTEEN_BITS_SLACK, PACKED_SLACK, GPU_SLACK = 0.02, 0.2, 0.75, 0.5
-"""How far the logit of a token may lie below the best one, in standard deviations of the position's logits, by number
-format. Sums in another order are rounded otherwise. On a CPU SmolLM2's logits of a step differ from those of a whole
-text by up to 0.03 in bfloat16 and 0.16 with LLM.int8 (root mean square), which looks for outliers among all rows of a
-pass (https://arxiv.org/abs/2208.07339); on a GPU a step and a whole text take different kernels. A token that is not
-chosen by its logit lies about four below."""
+"""How far the logit of a token may lie below the best one, in standard deviations of the position's logits: kernels of
+a whole text round otherwise than those of a step. On a CPU SmolLM2's logits differ by up to 0.03 in bfloat16 and 0.16
+with LLM.int8 (root mean square), which looks for outliers among all rows of a pass (https://arxiv.org/abs/2208.07339).
+A token that is not chosen by its logit lies about four below."""
 ROUTED_SLACK = 1.5
 """The same of a mixture not in float32: where experts are nearly alike to a router, it may choose others in one pass
 than in a step. LFM2-8B-A1B with random weights, in bfloat16 on a CPU: 14 of 64 tokens past 0.2, the farthest 0.94."""
@@ -85,16 +78,16 @@ def find_tokens(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) ->
     """Counts the tokens that are among the likeliest at their places; unchecked, where the pass cannot say."""
     effective = "sampled" if sampled else "greedy"
     reason = beyond_check(model, plan, sampled, texts)
-    if not reason:
-        try:
-            checked = [text for text in texts if text.generated and text.fits]
-            chosen = torch.cat([_chosen(model, text, plan.routed > 0).cpu() for text in checked])
-            correct, total = int(chosen.sum()), len(chosen)
-            proof = f"{correct} of {total} tokens are those that the model chooses in one pass over prompt and text"
-            return Finding(TOKENS, effective, proof, correct, total)
-        except Exception as error:
-            reason = _failure(error)
-    return Finding(TOKENS, effective, reason, outcome="unchecked")
+    if reason:
+        return Finding(TOKENS, effective, reason, outcome="unchecked")
+    try:
+        checked = [text for text in texts if text.generated and text.fits]
+        chosen = torch.cat([_chosen(model, text, plan.routed > 0).cpu() for text in checked])
+    except Exception as error:
+        return Finding(TOKENS, effective, _failure(error), outcome="unchecked")
+    correct, total = int(chosen.sum()), len(chosen)
+    proof = f"{correct} of {total} tokens are those that the model chooses in one pass over prompt and text"
+    return Finding(TOKENS, effective, proof, correct, total)
 
 
 def _window_of_steps_alone(model: Any) -> int | None:
@@ -142,8 +135,8 @@ def _chosen(model: Any, text: Text, routed: bool) -> torch.Tensor:
     places = torch.cat([spread, torch.arange(end - count // 2, end)])  # on the CPU: layers may lie on several GPUs
     ids = torch.tensor([[*text.prompt, *text.generated]], device=model.device)  # (1, P + N)
     inputs = ids[:, :-1]
-    if model.device.type == "cuda" and (excess := inputs.shape[1] % ROUND):  # what follows changes no logits before it
-        inputs = torch.nn.functional.pad(inputs, (0, ROUND - excess), value=int(ids[0, -1]))
+    if model.device.type == "cuda":  # for other lengths than multiples of 16 Triton compiles its kernels anew
+        inputs = torch.nn.functional.pad(inputs, (0, -inputs.shape[1] % 16), value=int(ids[0, -1]))
     logits = _logits(model, inputs, places + start - 1)  # (N, V)
     slack = _slack(model, routed)
     chosen = ids[0, start:].to(logits.device)[places.to(logits.device)]
