@@ -6,8 +6,8 @@ versions.
 """
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import torch
@@ -18,8 +18,7 @@ from tokendyno.backend.files.whole import PRIVATE, write_whole
 from tokendyno.backend.plan import Plan
 
 
-@dataclass(slots=True)
-class Taken:
+class Taken(NamedTuple):
     """What was loaded from a file of artefacts; `note` says why if nothing was. `cold_before_s`: the compile phase of
     the run that saved it, without artefacts."""
 

@@ -223,12 +223,9 @@ class Compiling:
             return
         if self._whole is None:
             self._model.compile(**config.to_dict())
-            self._whole = self._model._compiled_call_impl
-        self._model._compiled_call_impl = self._whole
-        try:
+            self._whole, self._model._compiled_call_impl = self._model._compiled_call_impl, None
+        with mock.patch.object(self._model, "_compiled_call_impl", self._whole):
             yield
-        finally:
-            self._model._compiled_call_impl = None
 
     def noting(self) -> contextlib.AbstractContextManager[None]:
         """Around whatever may compile: keep the generated code."""
