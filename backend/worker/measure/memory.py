@@ -19,7 +19,6 @@ from tokendyno.backend.worker.measure.interference import CHECK_EVERY_S, CpuProb
 from tokendyno.backend.worker.prove.tensor_bytes import bytes_on, cache_tensors, weight_tensors
 
 SAMPLE_EVERY_S = 0.1
-CHECKED_SAMPLES = round(CHECK_EVERY_S / SAMPLE_EVERY_S)
 SENT_SAMPLES = 200
 """About as many memory samples of each rank or device are sent with a run."""
 
@@ -32,11 +31,11 @@ class MemoryMeter:
     """
 
     def __init__(self, device: str, shared_process: bool = False, index: int | None = None) -> None:
-        self._process = psutil.Process()
+        process = psutil.Process()
         self.device, self.index = device, index
         self.gpu: Nvml | None = None
         self.label = "resident memory of the worker (RSS)"
-        self._source: Callable[[], int | None] = self._resident
+        self._source: Callable[[], int | None] = lambda: int(process.memory_info().rss)
         self._last = 0
         self._peaks = False
         if device == "cuda":
@@ -65,7 +64,7 @@ class MemoryMeter:
     def begin_peak(self) -> None:
         """Let the kernel find the peak of resident memory from now on, where it does (Linux, `man 5 proc`)."""
         self._peaks = False
-        if self._source == self._resident:
+        if self.device != "cuda":
             with contextlib.suppress(OSError):  # refused
                 Path("/proc/self/clear_refs").write_text("5")
                 self._peaks = True
@@ -74,9 +73,6 @@ class MemoryMeter:
         """Peak since `begin_peak`; 0 where nobody looked for it between two readings."""
         lines = Path("/proc/self/status").read_text().splitlines() if self._peaks else []
         return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:")), 0)
-
-    def _resident(self) -> int:
-        return int(self._process.memory_info().rss)
 
     def _use_nvml(self) -> None:
         self._source = lambda: int(torch.cuda.memory_reserved(self.index))
@@ -148,7 +144,7 @@ class Sampler:
 
     def _sample(self) -> None:
         self._read()
-        if len(self.history) % CHECKED_SAMPLES == 0:
+        if len(self.history) % round(CHECK_EVERY_S / SAMPLE_EVERY_S) == 0:
             self._watch.check()
 
     def _read(self) -> None:

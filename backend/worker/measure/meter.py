@@ -6,16 +6,13 @@ takes an `event` as soon as a step is in the stream, and calls `tell` once the t
 """
 
 import time
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from transformers import StoppingCriteria
 from transformers.cache_utils import DynamicCache, DynamicSlidingWindowLayer
 
 from tokendyno.backend.worker.prove.tensor_bytes import CacheBytes, cache_bytes, layer_bytes
-
-COUNT_ALL_EVERY = 64
 
 
 def moment(cuda: bool) -> Any:
@@ -31,8 +28,7 @@ def seconds_between(begin: Any, end: Any) -> float:
     return float(end - begin) if isinstance(begin, float) else float(begin.elapsed_time(end)) / 1e3
 
 
-@dataclass(slots=True)
-class TokenRow:
+class TokenRow(NamedTuple):
     """One token as it was measured; `event`: its `moment`."""
 
     event: Any
@@ -67,6 +63,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         sampler: Any,
         stop: Any,
         prompt_tokens: int = 0,
+        *,
         cuda: bool = False,
     ) -> None:
         self.rows: list[TokenRow] = []
@@ -78,8 +75,8 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self._cache, self._sliding, self._sampler, self._stop = cache, sliding, sampler, stop
         self._continue = torch.zeros(batch_size, dtype=torch.bool)
         self._finished = torch.ones(batch_size, dtype=torch.bool)
-        self._groups: list[tuple[bool, Any, int]] | None = None
-        self._uneven, self._counted_at = False, 0
+        self._groups: list[tuple[bool, Any, int]] = []
+        self._counted_at = 0
         self.begin: Any = None
 
     def start(self) -> None:
@@ -114,7 +111,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
 
     def release(self) -> None:
         """Let go of the cache; the rows stay."""
-        self._cache = self._groups = None
+        self._cache, self._groups = None, []
 
     def _new(self, input_ids: torch.Tensor) -> int:
         new = input_ids.shape[1] - self._length if self._length else 1
@@ -123,24 +120,22 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         return new
 
     def _cache_bytes(self) -> CacheBytes:
-        """Bytes in the cache's tensors now.
-
-        Layers of one kind are equally large, so one of each kind is read and multiplied. All layers are counted for
-        the first two tokens and then every 64 tokens; a cache with uneven layers is counted whole from there on.
-        """
+        """Bytes in the cache's tensors now. Where layers of one kind are equally large, one of each kind is read and
+        multiplied: all are looked at for the first two tokens and then every 64 tokens."""
         n = len(self.rows)
-        if self._groups is None or n < 2 or n - self._counted_at >= COUNT_ALL_EVERY:
-            self._counted_at = n
-            return self._count_all()
+        if n < 2 or n - self._counted_at >= 64:
+            self._counted_at, self._groups = n, self._grouped()
         return cache_bytes(self._groups)
 
-    def _count_all(self) -> CacheBytes:
-        groups: dict[tuple[bool, type], list[Any]] = {}
-        for layer, slides in zip(self._cache.layers, self._sliding, strict=False):
-            groups.setdefault((slides, type(layer)), []).append(layer)
-        self._uneven = self._uneven or any(len(set(map(layer_bytes, group))) > 1 for group in groups.values())
-        self._groups = None if self._uneven else [(key[0], group[0], len(group)) for key, group in groups.items()]
-        return cache_bytes((slides, layer, 1) for (slides, _), group in groups.items() for layer in group)
+    def _grouped(self) -> list[tuple[bool, Any, int]]:
+        """(has a sliding window, a layer, how many are like it)."""
+        layers = list(zip(self._sliding, self._cache.layers, strict=False))
+        kinds: dict[tuple[bool, type], list[Any]] = {}
+        for slides, layer in layers:
+            kinds.setdefault((slides, type(layer)), []).append(layer)
+        if any(len(set(map(layer_bytes, kind))) > 1 for kind in kinds.values()):
+            return [(slides, layer, 1) for slides, layer in layers]
+        return [(slides, kind[0], len(kind)) for (slides, _), kind in kinds.items()]
 
     # --- read by another thread ---------------------------------------------------------------------
 
@@ -160,10 +155,8 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
 class CudaMeter(Meter):
     """Of `generate` on CUDA: ids are copied in batches, on a stream of their own."""
 
-    def __init__(
-        self, cache: Any, sliding: list[bool], batch_size: int, sampler: Any, stop: Any, prompt_tokens: int = 0
-    ) -> None:
-        super().__init__(cache, sliding, batch_size, sampler, stop, prompt_tokens, cuda=True)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args, cuda=True)
         self._continue, self._finished = self._continue.cuda(), self._finished.cuda()
         self._stream = torch.cuda.Stream()
         with torch.cuda.stream(self._stream):

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tokendyno.backend.messages import NO_TOKEN, EndReason, PageMoves, RequestEnds, Steps, WaitReason, Waits
@@ -21,8 +20,7 @@ class Part(NamedTuple):
     made: int = NO_TOKEN
 
 
-@dataclass(frozen=True, slots=True)
-class StepRow:
+class StepRow(NamedTuple):
     """One step. `end`: a time since the beginning, in seconds. `free_bytes`: -1 where there are no pages."""
 
     begin_s: float
