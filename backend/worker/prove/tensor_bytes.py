@@ -61,11 +61,6 @@ def quantized_parts(layer: Any) -> list[Any]:
     return _present(layer, "_quantized_keys", "_quantized_values")
 
 
-def keeps_tokens(layer: Any) -> bool:
-    """Whether a cache layer has keys and values; a layer of linear attention alone has a fixed state instead."""
-    return hasattr(layer, "keys")
-
-
 def extra_parts(layer: Any) -> list[Any]:
     """What a cache layer keeps besides keys and values: states of linear attention, the keys of an indexer, scales."""
     return _present(layer, "conv_states", "recurrent_states", "indexer_keys", "key_scales", "value_scales")
@@ -171,10 +166,3 @@ def has_packed_weights(model: Any) -> bool:
     """Whether some parameters are packed or integers: products with them may round the other factor, too."""
     parts = map(local_part, model.parameters())
     return any(type(part) not in (nn.Parameter, Tensor) or not part.is_floating_point() for part in parts)
-
-
-def computes_in_bfloat16(model: Any) -> bool:
-    """Whether products with 4-bit weights give numbers of bfloat16, whatever multiplies with them: so bitsandbytes
-    computes on a CPU with AVX512-BF16, for which it lays such weights out anew (0.50: nn/modules.py, Linear4bit)."""
-    states = (getattr(weight, "quant_state", None) for weight in model.parameters())
-    return any(getattr(state, "packing_format_for_cpu", False) for state in states)

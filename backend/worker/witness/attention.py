@@ -4,8 +4,7 @@ import contextlib
 import functools
 import sys
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import torch
@@ -38,8 +37,7 @@ _BY_HASHES = ("yoso",)
 """Architectures whose layers sample attention by hashes of queries and keys: none of these functions is called."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProbedCall:
+class ProbedCall(NamedTuple):
     """A call of sdpa, softmax, flex_attention, FlashAttention or another kernel of the Hub ("kernel").
 
     queries, keys  (B, heads, length, D); of a softmax `queries` is the shape of the scores, `keys` empty
@@ -152,8 +150,7 @@ _FLASH = ("flash_fwd", "flashattnfwd", "flashattentionforward")
 _NOT_FLASH = ("pytorch_flash", "combine", "prepare")
 
 
-@dataclass(frozen=True, slots=True)
-class TracedCalls:
+class TracedCalls(NamedTuple):
     """Calls of attention in a trace.
 
     sdpa      PyTorch's scaled_dot_product_attention

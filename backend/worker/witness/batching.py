@@ -83,16 +83,14 @@ def batch_order(observation: Observation) -> Finding:
 def page_size(observation: Observation) -> Finding:
     """By the pages that requests took, against those that their lengths need: another size takes more, or less."""
     counts = observation.counts.pages
-    size = counts.page_tokens
-    taken, needed = counts.pages_taken or 0, counts.pages_needed
+    size, taken, needed = counts.page_tokens, counts.pages_taken, counts.pages_needed
+    if taken is None:
+        proof = f"a cache of pages of {size} tokens, all of layers with a sliding window"
+        return Finding("page_size", str(size), proof)
     proof = f"requests took {taken:,} pages of {size} tokens; by their lengths they need {needed:,}"
     if counts.restarts:
         proof += f"; {counts.restarts:,} times a request lost its pages and took them again"
         return Finding("page_size", str(size), proof)
-    if counts.pages_taken is None:
-        return Finding(
-            "page_size", str(size), f"a cache of pages of {size} tokens, all of layers with a sliding window"
-        )
     return Finding("page_size", str(size), proof, min(taken, needed), max(taken, needed))
 
 

@@ -7,16 +7,14 @@ from typing import Any
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.plan import STATIC_FP8
+from tokendyno.backend.worker.measure.meter import sliding_layers
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.tensor_bytes import (
     bytes_by_device,
     cache_tensors,
     inner_tensors,
-    keeps_tokens,
     quantized_parts,
 )
-
-_WINDOWED = ("sliding_attention", "chunked_attention", "hybrid_sliding")
 
 _BACKENDS = {"Fp8QuantizedLayer": "fp8", "HQQQuantizedLayer": "hqq", "QuantoQuantizedLayer": "quanto"}
 
@@ -27,11 +25,12 @@ def find(observation: Observation) -> Finding:
     on_cpu = str(getattr(observation.model, "device", "cpu")).startswith("cpu")
     on_host = 0 if on_cpu else bytes_by_device(observation.cache)["cpu"]
     config = observation.model.config.get_text_config(decoder=True)
-    sliding, of_images = _sliding_positions(config, len(layers)), getattr(config, "cross_attention_layers", None) or ()
+    of_images = getattr(config, "cross_attention_layers", None) or ()
+    sliding = sliding_layers(config) + [False] * len(layers)  # a cache may have more than the config names
     by_layer = [
         _choices_of(layer, slides, on_host > 0)
-        for i, (layer, slides) in enumerate(zip(layers, sliding, strict=True))
-        if keeps_tokens(layer) and i not in of_images  # these hold what an image gave, and a text has none
+        for i, (layer, slides) in enumerate(zip(layers, sliding, strict=False))
+        if hasattr(layer, "keys") and i not in of_images  # these hold what an image gave, and a text has none
     ]
     counted = Counter(type(layer).__name__ for layer in layers)
     proof = ", ".join(f"{n} x {name}" for name, n in sorted(counted.items()))
@@ -52,13 +51,6 @@ def find(observation: Observation) -> Finding:
     elif {"dynamic", "unwindowed"} <= votes.keys() and votes["dynamic"] == votes["unwindowed"]:
         proof += " (no sliding layers: dynamic and unwindowed are the same)"
     return Finding("cache", effective, proof, reached, len(by_layer))
-
-
-def _sliding_positions(text: Any, layers: int) -> list[bool]:
-    """Which layers of the model attend to a window, in their order. text: config of its decoder."""
-    if kinds := getattr(text, "layer_types", None):
-        return [kind in _WINDOWED for kind in kinds[:layers]] + [False] * (layers - len(kinds))
-    return [bool(getattr(text, "sliding_window", None))] * layers
 
 
 def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:

@@ -28,9 +28,8 @@ def find(observation: Observation) -> Finding:
     if not reached:
         proof = f"in {steps} steps no weight of the model reached code of Inductor{launches}"
         other_graphs = compiled_calls(trace).total()
-        proof += (
-            f"; {other_graphs} compiled graphs were called in the profile, of another backend" if other_graphs else ""
-        )
+        if other_graphs:
+            proof += f"; {other_graphs} compiled graphs were called in the profile, of another backend"
         if other_graphs and plan.compile_values.backend != "inductor":
             proof = f"{proof}; {_history(observation)}"
             # of the two that generate no code: AOTAutograd counts the graphs that it traced
@@ -59,9 +58,6 @@ _WRAPPED = (
     "and generate calls the model inside. To compile the decode step, set compile=default and cache=static."
 )
 
-_MOST_LINES = 3
-"""Of graph breaks and of guards in the row."""
-
 
 def _values_in_effect(observation: Observation, backend: str) -> dict[str, str]:
     requested, counts = observation.plan.generate.compile_values, observation.counts.compilation
@@ -79,13 +75,11 @@ def _values_in_effect(observation: Observation, backend: str) -> dict[str, str]:
 
 
 def _history(observation: Observation) -> str:
-    counts, records = observation.counts.compilation, dynamo.get_compilation_metrics()
-    places = break_places(dynamo.graph_break_reasons)
-    reasons = [(line[:120], places.get(line, "")) for line in map(first_line, dynamo.counters["graph_break"])]
-    breaks = [f"{reason} at {place}" if place else reason for reason, place in reasons] if counts.graph_breaks else []
-    guards = (
-        [guard(record.recompile_reason) for record in records if record.recompile_reason] if counts.recompiles else []
-    )
+    counts, places = observation.counts.compilation, break_places(dynamo.graph_break_reasons)
+    reasons = map(first_line, dynamo.counters["graph_break"] if counts.graph_breaks else ())
+    breaks = [f"{line[:120]} at {places[line]}" if line in places else line[:120] for line in reasons]
+    records = dynamo.get_compilation_metrics() if counts.recompiles else ()
+    guards = [guard(record.recompile_reason) for record in records if record.recompile_reason]
     parts = [f"{plural(counts.graphs, 'graph')} compiled, compile time (cold) {counts.compile_cold_s:.1f} s"]
     parts.append(f"{plural(counts.graph_breaks, 'graph break')}{_in_brackets(breaks)}")
     parts.append(f"{plural(counts.recompiles, 'recompile')}{_in_brackets(guards)}")
@@ -95,5 +89,5 @@ def _history(observation: Observation) -> str:
 
 
 def _in_brackets(lines: Sequence[str]) -> str:
-    """The first few of them, in brackets; the document of the run has all."""
-    return f" ({'; '.join(lines[:_MOST_LINES])}{'; ...' * (len(lines) > _MOST_LINES)})" if lines else ""
+    """The first three of them, in brackets; the document of the run has all."""
+    return f" ({'; '.join(lines[:3])}{'; ...' * (len(lines) > 3)})" if lines else ""

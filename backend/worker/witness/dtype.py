@@ -9,7 +9,7 @@ import torch
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.worker.prove.observation import Observation
-from tokendyno.backend.worker.prove.tensor_bytes import computes_in_bfloat16, keeps_tokens, local_part, quantized_parts
+from tokendyno.backend.worker.prove.tensor_bytes import local_part, quantized_parts
 
 
 def formats_of_products(observation: Observation) -> Counter[str]:
@@ -76,13 +76,19 @@ def find(observation: Observation) -> Finding:
             tensors[dtype] += 1
     main, count = sizes.most_common()[0]
     rest = "".join(f", {n:,} bytes in {d}" for d, n in sizes.items() if d != main)
-    caches = Counter(str(tensor.dtype).removeprefix("torch.") for tensor in _unquantized(observation.cache))
+    layers = observation.cache.layers if observation.cache is not None else ()
+    plain = [layer for layer in layers if hasattr(layer, "keys") and not quantized_parts(layer)]
+    cached_parts = [part for layer in plain for part in (layer.keys, layer.values) if part is not None]
+    wide = [part for part in cached_parts if part.is_floating_point() and part.element_size() > 1]  # 8 bits: quantized
+    caches = Counter(str(part.dtype).removeprefix("torch.") for part in wide)
     cached = "; KV cache: " + ", ".join(f"{n} tensors in {d}" for d, n in caches.items()) if caches else ""
     tensors += caches
     products = formats_of_products(observation)
     tensors += products
     multiplied = "; products: " + ", ".join(f"{n} in {d}" for d, n in products.items()) if products else ""
-    if main == "float32" and computes_in_bfloat16(observation.model):
+    states = (getattr(weight, "quant_state", None) for weight in observation.model.parameters())
+    if main == "float32" and any(getattr(state, "packing_format_for_cpu", False) for state in states):
+        # so it computes on a CPU with AVX512-BF16, for which it lays 4-bit weights out anew (0.50: Linear4bit)
         multiplied += "; on this CPU bitsandbytes computes products with 4-bit weights in bfloat16"
     other = narrowed(observation.plan.load.device) if main == "float32" and products[main] else ""
     if other:
@@ -109,11 +115,3 @@ def _biases_of_packed(model: Any) -> Iterator[str]:
             is_float = getattr(packed, "is_floating_point", None)
             if packed is not None and not (is_float and is_float()):
                 yield f"{path}.{name}" if path else name
-
-
-def _unquantized(cache: Any) -> Iterator[Any]:
-    """Keys and values of all layers that are not quantized; numbers of 8 bits are."""
-    for layer in cache.layers if cache is not None else []:
-        if keeps_tokens(layer) and not quantized_parts(layer):
-            parts = (part for part in (layer.keys, layer.values) if part is not None and part.is_floating_point())
-            yield from (part for part in parts if part.element_size() > 1)

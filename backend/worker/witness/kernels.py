@@ -4,9 +4,8 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware import kernel_packages
@@ -15,8 +14,7 @@ from tokendyno.backend.worker.prove.observation import Observation, coverage, hi
 from tokendyno.backend.worker.prove.tensor_bytes import has_packed_weights
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """A layer that a kernel may replace, by the name under which kernels are offered for it, such as "RMSNorm"; the
     kernel that replaces it, its kind and its package: "" where the model's own code runs."""
 
