@@ -86,9 +86,9 @@ def grouped_mask(**keywords: Any) -> Any:
     return mask
 
 
-def register_grouped_attention(name: str = "sdpa-gqa") -> None:
-    AttentionInterface.register(name, grouped_attention)
-    AttentionMaskInterface.register(name, grouped_mask)
+def register_grouped_attention() -> None:
+    AttentionInterface.register("sdpa-gqa", grouped_attention)
+    AttentionMaskInterface.register("sdpa-gqa", grouped_mask)
 
 
 def load_kernel(name: str) -> None:
