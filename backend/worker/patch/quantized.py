@@ -14,10 +14,29 @@ class Joined4bit(nn.Module):  # type: ignore[misc]
     double quantization its `offset` is (out_features,), which only `forward` and our kernels understand."""
 
     def __init__(self, parts: list[Any]) -> None:
+        from bitsandbytes.nn import Params4bit
+
         super().__init__()
         self.in_features, self.out_features = parts[0].in_features, sum(part.out_features for part in parts)
         self.compute_dtype = parts[0].compute_dtype
-        self.weight = _rows_of_all(parts)
+        states = [part.weight.quant_state for part in parts]
+        state = copy.copy(states[0])  # of all parts' rows
+        state.absmax = torch.cat([one.absmax for one in states])
+        state.shape = torch.Size((self.out_features, state.shape[1]))
+        if state.nested:
+            state.state2 = copy.copy(state.state2)
+            state.state2.absmax = torch.cat([one.state2.absmax for one in states])
+            state.offset = torch.cat([one.offset.expand(one.shape[0]) for one in states])
+        self.weight = Params4bit(
+            torch.cat([part.weight.data for part in parts]),
+            requires_grad=False,
+            quant_state=state,
+            blocksize=state.blocksize,
+            compress_statistics=state.nested,
+            quant_type=state.quant_type,
+            quant_storage=parts[0].weight.quant_storage,
+            bnb_quantized=True,
+        )
         bias = None if parts[0].bias is None else torch.cat([part.bias.data for part in parts])
         self.bias = None if bias is None else nn.Parameter(bias, requires_grad=False)
 
@@ -42,30 +61,6 @@ def joinable_4bit(parts: list[Any]) -> bool:
         whole = whole and all(state.absmax.numel() % state.state2.blocksize == 0 for state in states)
     repacked = any(getattr(state, "packing_format_for_cpu", False) for state in states)  # by the first step on a CPU
     return alike and whole and not repacked
-
-
-def _rows_of_all(parts: list[Any]) -> Any:
-    """The `Params4bit` of all parts' rows."""
-    from bitsandbytes.nn import Params4bit
-
-    states = [part.weight.quant_state for part in parts]
-    state = copy.copy(states[0])
-    state.absmax = torch.cat([one.absmax for one in states])
-    state.shape = torch.Size((sum(one.shape[0] for one in states), state.shape[1]))
-    if state.nested:
-        state.state2 = copy.copy(state.state2)
-        state.state2.absmax = torch.cat([one.state2.absmax for one in states])
-        state.offset = torch.cat([one.offset.expand(one.shape[0]) for one in states])
-    return Params4bit(
-        torch.cat([part.weight.data for part in parts]),
-        requires_grad=False,
-        quant_state=state,
-        blocksize=state.blocksize,
-        compress_statistics=state.nested,
-        quant_type=state.quant_type,
-        quant_storage=parts[0].weight.quant_storage,
-        bnb_quantized=True,
-    )
 
 
 def _with_float32_scales(state: Any) -> Any:
