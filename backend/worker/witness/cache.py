@@ -22,8 +22,8 @@ _BACKENDS = {"Fp8QuantizedLayer": "fp8", "HQQQuantizedLayer": "hqq", "QuantoQuan
 def find(observation: Observation) -> Finding:
     """Every layer of the cache that the measured run filled: its class, its position in the model, its tensors."""
     layers = observation.cache.layers
-    on_cpu = str(getattr(observation.model, "device", "cpu")).startswith("cpu")
-    on_host = 0 if on_cpu else bytes_by_device(observation.cache)["cpu"]
+    sizes = bytes_by_device(observation.cache)
+    on_host = 0 if str(getattr(observation.model, "device", "cpu")).startswith("cpu") else sizes["cpu"]
     config = observation.model.config.get_text_config(decoder=True)
     of_images = getattr(config, "cross_attention_layers", None) or ()
     sliding = sliding_layers(config) + [False] * len(layers)  # a cache may have more than the config names
@@ -33,8 +33,10 @@ def find(observation: Observation) -> Finding:
         if hasattr(layer, "keys") and i not in of_images  # these hold what an image gave, and a text has none
     ]
     counted = Counter(type(layer).__name__ for layer in layers)
-    proof = ", ".join(f"{n} x {name}" for name, n in sorted(counted.items()))
-    proof += f"; {_bytes_text(observation.cache, on_host)}"
+    proof = ", ".join(f"{n} x {name}" for name, n in sorted(counted.items())) + f"; {sizes.total():,} bytes"
+    if on_host:
+        pinned = all(tensor.is_pinned() for tensor in cache_tensors(observation.cache) if tensor.device.type == "cpu")
+        proof += f", {on_host:,} of them in {'pinned ' if pinned else ''}host memory"
     bits = sorted({_bits(part) for layer in layers for part in quantized_parts(layer)})
     if bits:
         proof += f"; {' and '.join(f'{n} bits' for n in bits)} per element"
@@ -85,14 +87,6 @@ def _stayed(layers: Sequence[Any]) -> int:
     return max(0, len([part for part in keys if part.device.type != "cpu"]) - 1)
 
 
-def _bytes_text(cache: Any, on_host: int) -> str:
-    total = bytes_by_device(cache).total()
-    if not on_host:
-        return f"{total:,} bytes"
-    pinned = all(tensor.is_pinned() for tensor in cache_tensors(cache) if tensor.device.type == "cpu")
-    return f"{total:,} bytes, {on_host:,} of them in {'pinned ' if pinned else ''}host memory"
-
-
 def _bits(part: Any) -> int:
     """Bits per element, a power of two: bytes of the codes over the elements that they encode, scales apart."""
     tensors = list(inner_tensors(part))
@@ -101,13 +95,9 @@ def _bits(part: Any) -> int:
     packed: Any = getattr(part, "_data", None)
     if (bits := getattr(packed, "_bits", 0)) and len(codes) == -(-len(packed) * bits // 8):
         return int(bits)
-    numbers = _numbers(part) or codes.numel()
-    return 1 << max(0, int(8 * codes.nbytes // numbers).bit_length() - 1)
-
-
-def _numbers(part: Any) -> int:
-    """How many elements were quantized: by the shape that the quantizer records, or that its tensor reports."""
+    records = [item for item in part if isinstance(item, dict)] if isinstance(part, tuple | list) else []
+    shapes = [record["shape"] for record in records if "shape" in record]  # as the quantizer records it
     if hasattr(part, "__tensor_flatten__"):
-        return int(part.numel())
-    items = part if isinstance(part, tuple | list) else ()
-    return next((math.prod(item["shape"]) for item in items if isinstance(item, dict) and "shape" in item), 0)
+        shapes = [part.shape]
+    numbers = math.prod(shapes[0]) if shapes else codes.numel()
+    return 1 << max(0, int(8 * codes.nbytes // numbers).bit_length() - 1)

@@ -109,7 +109,7 @@ def find(observation: Observation) -> Finding:
         return Finding("kernels", "off", "no layers replaced")
     packages = {slot.package for slot in slots}
     names = own_names(packages)
-    if (texts := _texts(observation)) > _most_texts(observation) and names and not _ran(observation, names):
+    if (texts := _too_many_texts(observation)) and names and not _ran(observation, names):
         reason = f"{len(slots)} layers have kernels for steps of fewer than {texts} texts; the model's own code ran"
         return Finding("kernels", "local", reason, outcome="not_applicable")
     reached, expected = _counted(observation, slots, len(replaceable), names)
@@ -136,18 +136,15 @@ def find(observation: Observation) -> Finding:
     return Finding("kernels", effective, proof, reached, expected)
 
 
-def _texts(observation: Observation) -> int:
-    """Rows of the batch, by what the run cached; 0 without a cache."""
-    cached = getattr(observation.cache, "layers", ())
-    return max((len(layer.keys) for layer in cached if getattr(layer, "keys", None) is not None), default=0)
-
-
-def _most_texts(observation: Observation) -> int:
-    """With how many texts at once the kernels that come with tokendyno multiply on a GPU: matvec's `ops.few`."""
+def _too_many_texts(observation: Observation) -> int:
+    """Rows of the batch, by what the run cached, if the kernels that come with tokendyno multiply with fewer at once on
+    a GPU (`few` in matvec's ops.py, MOST_VECTORS in its settings.py); else 0."""
     load = observation.plan.load
     if load.device != "cuda" or load.kernels_path != str(kernel_packages.BUNDLED):
-        return sys.maxsize
-    return 1 if has_packed_weights(observation.model) else 32  # as MOST_VECTORS in its settings.py
+        return 0
+    keys = [getattr(layer, "keys", None) for layer in getattr(observation.cache, "layers", ())]
+    texts = max((len(part) for part in keys if part is not None), default=0)
+    return texts if texts > (1 if has_packed_weights(observation.model) else 32) else 0
 
 
 def _ran(observation: Observation, names: set[str]) -> Counter[str]:

@@ -33,8 +33,12 @@ def find(observation: Observation) -> Finding:
     parts = ", ".join(f"{rank.part_bytes:,}" for rank in ranks)
     proof = (
         f"{matrices // len(ranks)} of {planned.sharded} matrices are split over {len(ranks)} ranks, which hold "
-        f"{parts} of their {ranks[0].whole_bytes:,} bytes; {seen} in {trace.steps} passes of a profile{_how(trace)}"
+        f"{parts} of their {ranks[0].whole_bytes:,} bytes; {seen} in {trace.steps} passes of a profile"
     )
+    if direct := sum(n for name, n in trace.kernels.items() if name.startswith(DIRECT)):
+        proof += f", {direct} of them by our kernel from GPU to GPU, the others by NCCL"
+    elif trace.kernels:
+        proof += ", all of them by NCCL"
     if (step := trace.step) is not None and step.seconds:
         proof += f", {step.parts_s.get('collectives', 0.0) / step.seconds:.0%} of its time"
     kind = planned.kind if len(ranks) == planned.ranks else "tensor"
@@ -49,14 +53,6 @@ def _in_passes(exchanges: Exchanges, trace: Trace) -> dict[str, int]:
     per_pass = {kind: n for kind, n in msgspec.structs.asdict(exchanges).items() if n}
     passes = max([1, trace.steps, *(-(-trace.collectives[kind] // n) for kind, n in per_pass.items())])
     return {kind: n * passes for kind, n in per_pass.items()}
-
-
-def _how(trace: Trace) -> str:
-    """How many exchanges our kernel made; "" where there is no GPU."""
-    direct = sum(n for name, n in trace.kernels.items() if name.startswith(DIRECT))
-    if direct:
-        return f", {direct} of them by our kernel from GPU to GPU, the others by NCCL"
-    return ", all of them by NCCL" if trace.kernels else ""
 
 
 class _SplitMatrices(msgspec.Struct):
