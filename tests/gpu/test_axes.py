@@ -1,5 +1,5 @@
 """Every choice of every axis on a GPU: proved in the ledger, weights as large as predicted, and memory back at the
-baseline afterwards."""
+baseline afterwards, which other tests beside these would hide."""
 
 from dataclasses import replace
 
@@ -42,8 +42,9 @@ REAL = (
 )  # fmt: skip
 PROMPTS = {"prefill=chunks-512": 600, "prefill=chunks-2048": 2_100}
 """Tokens of the prompt, where a short one would not be cut."""
-BY_CHANCE = ("speculation=prompt-lookup",)
-"""May propose nothing: the text of random weights need not contain what stands in the prompt."""
+WITHOUT_EFFECT = ("speculation=prompt-lookup", "compile=module")
+"""The first may propose nothing: the text of random weights need not contain what stands in the prompt. The other
+compiles what `generate` does not call."""
 
 
 def arms() -> list[tuple[str, str]]:
@@ -73,8 +74,8 @@ def test_the_choice_is_proved_and_the_memory_given_back(baseline: int, bench: Be
     assert run.status == "done", run.message
     asked = {part.split("=")[0] for part in arm.split(",") if "=" in part}
     for row in only["evidence"]:
-        chance = arm in BY_CHANCE and row["status"] == "no_effect"
-        assert row["status"] in SOUND or chance or (row["status"] == "fallback" and row["axis"] in asked), row
+        none = arm in WITHOUT_EFFECT and row["status"] == "no_effect"
+        assert row["status"] in SOUND or none or (row["status"] == "fallback" and row["axis"] in asked), row
     if "parallel" not in arm:
         assert only["weight_bytes"] == pytest.approx(only["memory_predicted_bytes"]["weights"], rel=0.01)
     assert left < NOT_BACK_BYTES

@@ -14,6 +14,8 @@ FLASH2, FLASH3 = "kernels-community/flash-attn2", "kernels-community/vllm-flash-
 IMPOSSIBLE = {
     ("", "quantization=mxfp4"): "MXFP4 is supported for the experts of gpt-oss only",
     ("", "quantization=mxfp4-dequantized"): "nothing to dequantize",
+    ("", "attention=hub"): "No kernel of the Hub is named",
+    ("", "kernels=mapping"): "No kernel of the Hub is named",
     ("random:bert-base-uncased", "quantization=torchao-int4"): "supports bfloat16 only",
     **{
         ("random:bert-base-uncased", f"attention={name}"): "float16 and bfloat16 only"
@@ -21,6 +23,9 @@ IMPOSSIBLE = {
     },
 }
 """By model ("" is any) and arm: words of the reason why no machine can run it. The checkpoint of BERT is in float32."""
+
+PACKAGES = ("hqq", "optimum-quanto")
+"""What a machine may lack."""
 
 LAYERS = ("liger-kernels", "activation", "rotary", "megablocks")
 NEEDED = {
@@ -78,6 +83,8 @@ def expected(arm: str, reason: str, model: str = "", device: str = "cuda") -> st
         return "impossible"
     if device == "cpu" and GPU_ONLY & set(choices) and "GPU" in reason.replace("CUDA device", "GPU"):
         return "for GPUs"
+    if any(f"{package} is not installed" in reason and not _installed(package) for package in PACKAGES):
+        return "missing here"
     for choice in choices:
         if choice in NEEDED and "Hub" in reason:
             package, *kernels = NEEDED[choice]
