@@ -144,8 +144,8 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
         attention.load_kernel(plan.attention or "")
     observed = Observed()
     make_context(plan, observed)
-    dense = plan.quantization == "none" or plan.quantization.startswith("mxfp4")  # which is packed in the files
-    phase: PhaseName = "load" if dense else "quantize"
+    as_stored = plan.quantization == "none" or plan.quantization.startswith("mxfp4")  # which is packed in the files
+    phase: PhaseName = "load" if as_stored else "quantize"
     with channel.phasing(phase, source.kind) as steps, load_progress(plan, steps, expected_bytes, observed):
         if source.kind == "random":
             if plan.quantization != "none" or plan.parallel.kind != "off":

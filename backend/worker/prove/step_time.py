@@ -8,6 +8,7 @@ prefill (of an encoder's first pass) to the end of the last step.
 
 import functools
 import re
+import sys
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -72,7 +73,7 @@ class Spans:
     def add(self, span: Span) -> None:
         if span.shapes:
             self._shapes[len(self._names)] = span.shapes
-        self._names.append(span.name)
+        self._names.append(sys.intern(span.name))
         self._numbers.extend((span.begin, span.end, span.on_gpu, span.id, span.link, span.thread))
 
     def __iter__(self) -> Iterator[Span]:
