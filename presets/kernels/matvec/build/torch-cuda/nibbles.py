@@ -18,6 +18,8 @@ with the next, so that no warp waits for another before the program's last tile.
 A norm before the product is rounded to the dtype of the vector, as in a model's own code.
 """
 
+import functools
+
 import torch
 import triton
 from triton.experimental import gluon
@@ -187,6 +189,7 @@ def paired(one, two, kind: gl.constexpr):
     return low | (two.to(kind).to(gl.int16, bitcast=True).to(gl.int32) << 16)
 
 
+@functools.cache
 def copies(warps: int) -> str:
     """PTX that copies 16 bytes of a row ($2) to shared memory ($1), and of another ($3) to where the lanes of all warps
     leave off; zeros in place of them where $4 and $5 are 0 and not 16."""
@@ -196,6 +199,7 @@ def copies(warps: int) -> str:
     )
 
 
+@functools.cache
 def words(warps: int, depth: int) -> tuple[str, str]:
     """PTX that reads what the oldest of `depth` copies brought: words of the row, and of the other."""
     read = "ld.shared.v4.b32 {$0, $1, $2, $3}"
