@@ -1,6 +1,6 @@
 """One model on all pages, and an address that can be reloaded and shared: it names the page, the model, on the Fit page
-the device and the amounts, on Compare the arms and New tokens, and on History what is looked for and pinned. A run is
-named by `run`, and has its own arms and New tokens. (`page` belongs to Gradio, which answers unknown ones with an
+the device and the amounts, on Compare the arms and the amounts, and on History what is looked for and pinned. A run is
+named by `run`, and has its own arms and amounts. (`page` belongs to Gradio, which answers unknown ones with an
 error.)
 
 The browser writes the address and carries the model, without the server (`js/address.js`); this module reads it. What
@@ -36,6 +36,8 @@ class Address(msgspec.Struct, frozen=True):
     a: str = ""
     b: str = ""
     tokens: int | None = None
+    batch_size: int | None = None
+    prompt_tokens: int | None = None
 
 
 def read_address(request: gr.Request) -> Address:
@@ -53,6 +55,8 @@ def read_address(request: gr.Request) -> Address:
         (query.get("a") or "")[:MAX_ARM],
         (query.get("b") or "")[:MAX_ARM],
         _whole(query.get("tokens"), MAX_NUMBER),
+        _whole(query.get("batch_size"), MAX_BATCH_SIZE),
+        _whole(query.get("prompt_tokens"), MAX_NUMBER),
     )
 
 

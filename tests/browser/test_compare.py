@@ -267,15 +267,18 @@ def test_what_nobody_chose_is_set_the_same_with_one_press_and_the_run_says_how_f
 
 
 @pytest.mark.slow
-def test_new_tokens_are_in_the_address_where_they_are_not_the_first_ones(open_page: Open) -> None:
+def test_amounts_are_in_the_address_where_they_are_not_the_first_ones(open_page: Open) -> None:
     first = "?view=compare&model=pocket"
     user = open_page(first)
     before = user.value("max-new-tokens")
     user.page.locator("#max-new-tokens input").click()
     user.type("max-new-tokens", "160")
     user.wait(f"location.search === '{first}&tokens=160'")
-    linked = open_page(f"{first}&tokens=160")
+    linked = open_page(f"{first}&tokens=160&batch_size=2&prompt_tokens=300")
     linked.wait("document.querySelector('#max-new-tokens input').value === '160'")
+    linked.page.locator("#more-button").click()
+    assert [linked.value(name) for name in ("batch-size", "prompt-tokens")] == ["2", "300"]
+    linked.wait(f"location.search === '{first}&tokens=160&batch_size=2&prompt_tokens=300'")
     user.type("max-new-tokens", before)
     user.wait(f"location.search === '{first}'")
 

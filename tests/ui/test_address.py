@@ -19,7 +19,8 @@ def test_an_address_names_page_model_device_and_amounts() -> None:
     assert address == Address("fit", "gpt2", "T4", 2, 4_096, 8)
     assert read() == read(run="abc") == Address()
     assert read(a="cache=static", b="lowest-latency") == Address(a="cache=static", b="lowest-latency")
-    assert read(tokens="160") == Address(tokens=160)
+    assert read(tokens="160", batch_size="4") == Address(tokens=160, batch_size=4)
+    assert read(prompt_tokens="500", batch_size="many") == Address(prompt_tokens=500)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "4k", "\u0661", "9" * 16, "", " 1", "1e3"])

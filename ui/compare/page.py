@@ -120,7 +120,9 @@ def _wire(page: "ComparePage", row: WorkRow) -> None:
         inputs = [arm.preset, work.model, *arm.axes]
         event = arm.preset.select(safe(page.choose_preset(arm)), inputs, [*arm.axes, page.message], **QUIET)
         event.then(None, None, None, js=settled.changed, **QUIET)  # only its notes may be new
-    work.max_new_tokens.change(None, work.max_new_tokens, None, js=tell("compare", "tokens"), **QUIET)
+    amounts = {"tokens": work.max_new_tokens, "batch_size": work.batch_size, "prompt_tokens": work.prompt_tokens}
+    for key, amount in amounts.items():
+        amount.change(None, amount, None, js=tell("compare", key), **QUIET)
     first, *other_arms = page.arms
     for arm in other_arms:
         arm.verdicts.copy(safe(page.copy(arm)), first.axes, [*arm.axes, page.message], **QUIET)
@@ -383,7 +385,12 @@ class ComparePage(RunPage):
         updates = self.opened_course(course_id) if course_id else self.opened_run(request)
         if not course_id and asks_for_settings(request, "compare"):
             updates |= self.opened_arms(address)
-            updates |= {self.work.max_new_tokens: address.tokens} if address.tokens else {}
+            amounts = {
+                self.work.max_new_tokens: address.tokens,
+                self.work.batch_size: address.batch_size,
+                self.work.prompt_tokens: address.prompt_tokens,
+            }
+            updates |= {field: amount for field, amount in amounts.items() if amount}
         return updates | ({self.work.model: address.model} if address.model else {})
 
     def opened_arms(self, address: Address) -> Updates:

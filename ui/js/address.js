@@ -6,15 +6,18 @@ const OWN_KEYS = {
   history: ['q', 'of', 'axis', 'machine', 'since', 'until', 'at', 'pins', 'beside'],
   worth: ['worth', 'sweep'], advise: ['advice'], stories: ['story'], claims: ['name'],
 };
-const KEYS = ['view', 'model', 'run', 'a', 'b', 'tokens', 'gpu', 'gpus', 'context', 'batch', ...Object.values(OWN_KEYS).flat()];
+// Amounts of Compare, which a run has as well, and the inputs that they come from.
+const AMOUNTS = { tokens: 'max-new-tokens', batch_size: 'batch-size', prompt_tokens: 'prompt-tokens' };
+const OF_RUNS = ['a', 'b', ...Object.keys(AMOUNTS)];
+const KEYS = ['view', 'model', 'run', ...OF_RUNS, 'gpu', 'gpus', 'context', 'batch', ...Object.values(OWN_KEYS).flat()];
 /** @type {{ [page: string]: { [key: string]: any } }} */
 const facts = Object.fromEntries(PAGES.map((page) => [page, {}]));
 const opened = (id) => window.gradio_config?.components.find(({ props }) => props.elem_id === id)?.props;
 // The room that the page opened in, as its settings say: to enter it is no turn, which would drop a run from the address.
 let current = opened('pages')?.selected ?? 'compare', first = current, touched = false;
 facts.compare.model = opened('model')?.value;
-// By page, the run that its address names: no other page's address does, and it says nothing of arms and New tokens, which
-// the run has.
+// By page, the run that its address names: no other page's address does, and it says nothing of arms and amounts, which the
+// run has.
 const runs = { [current]: new URL(location.href).searchParams.get('run') };
 let model = '';  // of the page that was shown last and has one
 const readAddress = (page) => {
@@ -35,8 +38,8 @@ const show = (page) => {
 const addressOf = (page) => {
   const here = new URL(location.href);
   KEYS.forEach((key) => here.searchParams.delete(key));
-  const { a, b, tokens, ...named } = facts[page];
-  for (const [key, value] of Object.entries({ view: page, ...named, ...(runs[page] ? { run: runs[page] } : { a, b, tokens }) })) {
+  for (const [key, value] of Object.entries({ view: page, ...facts[page], run: runs[page] })) {
+    if (runs[page] && OF_RUNS.includes(key)) continue;
     if (value !== '' && value !== null && value !== undefined) here.searchParams.set(key, value);
   }
   here.search = here.search.replace(/(?<=[?&][ab]=)[^&]+/g, (arm) => arm.replace(/%(?:3A|2C|3D)/g, decodeURIComponent));
@@ -50,12 +53,12 @@ const write = (there, push) => {
 
 const amend = (page, push = false) => write(addressOf(page), push);
 
-// Values of Fit and Compare: a device where it is not this machine, amounts and New tokens where they are not the first ones.
+// Values of Fit and Compare: a device where it is not this machine, amounts where they are not the first ones.
 const worded = (names, values) => {
   const keys = Object.fromEntries(names.map((name, at) => [name, values[at]]));
   if (keys.gpu === 'this machine') keys.gpu = '';
   if (keys.gpus === 1) keys.gpus = '';
-  if (keys.tokens === opened('max-new-tokens')?.value) keys.tokens = '';
+  for (const [key, id] of Object.entries(AMOUNTS)) if (keys[key] === opened(id)?.value) keys[key] = '';
   if ('amounts' in keys) {
     const { context, batch } = JSON.parse(keys.amounts || '{}');
     Object.assign(keys, { context, batch: batch === 1 ? '' : batch });

@@ -126,7 +126,8 @@ def test_an_address_that_names_a_model_takes_nothing_over_from_another_run(
 def test_an_address_shows_the_arms_that_it_names_and_says_what_it_cannot(
     attach: Callable[..., dict[str, Any]],
 ) -> None:
-    assert attach(view="compare", model="pocket", tokens="160")["max-new-tokens"] == 160
+    found = attach(view="compare", model="pocket", tokens="160", batch_size="4", prompt_tokens="500")
+    assert [found[name] for name in ("max-new-tokens", "batch-size", "prompt-tokens")] == [160, 4, 500]
     assert attach(run="measured", tokens="160")["max-new-tokens"] == 64, "a run has its own"
     shown = attach(view="compare", b="dtype=bfloat16,cache=static")
     assert [shown[f"axis-{key}"] for key in ("a-dtype", "b-dtype", "b-cache")] == ["auto", "bfloat16", "static"]

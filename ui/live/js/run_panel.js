@@ -221,7 +221,7 @@ function showLink(run, page) {
   const names = window.tokendynoAddress?.note(page, run) ?? true;
   if (!names || (view && view !== 'compare' && view !== 'batching')) return;  // or it is another page's address
   here.searchParams.set('run', run);
-  for (const key of ['worth', 'sweep', 'a', 'b', 'tokens']) here.searchParams.delete(key);
+  for (const key of ['worth', 'sweep', 'a', 'b', 'tokens', 'batch_size', 'prompt_tokens']) here.searchParams.delete(key);
   if (here.href !== location.href) history.replaceState(history.state, '', here.href);
 }
 
