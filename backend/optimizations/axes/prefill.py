@@ -14,9 +14,8 @@ _TRIED_LAYERS = {"full", "sliding"}
 
 
 def _needs_mask(s: Subject) -> bool:
-    """Whether attention takes a mask for a chunk, and copies grouped heads beside it."""
-    usual = "flash" not in s.attention and s.attention != "sdpa-gqa"
-    return s.decoder and usual and s.facts.heads != s.facts.kv_heads
+    """Whether attention takes a mask for a chunk, and copies grouped heads beside it. Eager always does."""
+    return s.decoder and s.attention == "sdpa" and s.facts.heads != s.facts.kv_heads
 
 
 _OTHER_LAYERS = blocked(

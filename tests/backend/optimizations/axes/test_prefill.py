@@ -58,6 +58,21 @@ def test_what_cannot_be_read_in_chunks_is_refused(
     assert [v.fix for v in verdicts if v.level == "blocked"] == blocked
 
 
+@pytest.mark.parametrize(
+    ("model", "attention", "warned"),
+    [
+        ("random:Llama-3-8B", "auto", True),
+        ("random:Llama-3-8B", "sdpa-gqa", False),
+        ("random:Llama-3-8B", "eager", False),
+        ("pocket", "auto", False),  # eager, for its sinks
+        ("random:gpt2", "auto", False),  # no grouped heads
+    ],
+)
+def test_only_sdpa_is_told_what_a_mask_costs_it(model: str, attention: str, warned: bool) -> None:
+    verdicts = Prefill().verdicts(CHUNKS[0], subject_of(facts(model), CPU, defaults() | {"attention": attention}))
+    assert any("A chunk needs a mask" in v.reason for v in verdicts) == warned
+
+
 CAPTURED = OWN | {"cuda_graphs": "manual"}
 
 
