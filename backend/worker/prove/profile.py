@@ -107,7 +107,9 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
     spans = Spans()
     thread = 0  # which makes the steps
     # the raw events: `profiler.events()` makes a Python object of each, 60 MB for four tokens of a tiny model
-    for event in profiler.profiler.kineto_results.events():
+    events = profiler.profiler.kineto_results.events()
+    profiler.profiler = None  # it refers to itself: as much would stay until Python collects the oldest garbage
+    for event in events:
         name, on_gpu = event.name(), event.device_type() == torch.autograd.DeviceType.CUDA
         name = names.setdefault(name, name)
         (result.kernels if on_gpu else result.runtime if name.startswith("cu") else result.ops)[name] += 1
