@@ -267,9 +267,10 @@ def require_in_process(checked: Checked, facts: ModelFacts) -> None:
     if facts.kind == "encoder":
         raise InputError(f"{facts.no_tokens}: it generates no tokens. Measure it with td.run, or load a decoder.")
     if parallel.ranks > 1:
+        alone = "leave parallel out, or take parallel=device-map-2, which is one process"
         raise InputError(
             f"parallel={checked.planned['parallel']} runs {parallel.ranks} processes, and td.load has this one. "
-            "Measure it with td.run, leave parallel out, or take parallel=device-map-2, which is one process."
+            f"Measure it with td.run, or {'leave parallel out' if checked.plan.load.device == 'cpu' else alone}."
         )
 
 

@@ -238,7 +238,7 @@ def test_its_ledger_is_proved_when_asked(own_loop: td.Model, capfd: pytest.Captu
 
 
 REFUSED = [
-    ("pocket", "parallel=tensor-2", "runs 2 processes"),
+    ("pocket", "parallel=tensor-2", r"runs 2 processes.* with td\.run, or leave parallel out\.$"),
     ("pocket", "batching=static", "takes many requests"),
     ("pocket", "loop=own", "Set cache=static"),
     ("pocket", "cach=static", "Did you mean"),
