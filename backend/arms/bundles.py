@@ -16,6 +16,8 @@ from tokendyno.backend.units import bytes_text
 
 _SOURCE = "presets/arms/{}.toml"
 
+WITH_AND_WITHOUT = "with and without, {} and {} are predicted for this prompt and these lengths."
+
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 TELLS_APART = 0.03
@@ -60,7 +62,7 @@ def grant(
     else:
         sizes = checked.needed_bytes, without.needed_bytes
         allowed_bytes = int((1 + TELLS_APART) * without.needed_bytes)
-        why = "with and without, {} and {} are predicted for this prompt and these lengths."
+        why = WITH_AND_WITHOUT
     if sizes[0] <= allowed_bytes:
         return captured
     why = why.format(*(" ".join(bytes_text(size)) for size in sizes))
@@ -86,6 +88,13 @@ def _granted(
         checked = check(config, facts, machine, workload, remedy=False)
         refused = ((axis, v) for v in checked.blocked for axis in (v.axis, *(v.fix if v.axis in beside else ())))
         axis, why = next(((axis, v) for axis, v in refused if axis in choices and axis not in beside), ("", None))
+        if why is None and preset.saves_memory and wishes["quantization"] and "quantization" not in beside:
+            dense = make_config(facts.model, {**choices, **beside, "quantization": "none"})
+            why = _takes_more(checked, check(dense, facts, machine, workload, remedy=False))
+            if why is not None:
+                first["quantization"], reasons["quantization"] = choices["quantization"], why
+                wishes["quantization"].clear()
+                continue
         if why is None:
             break
         reasons.setdefault(axis, why)
@@ -96,6 +105,14 @@ def _granted(
         nothing = f"Nothing is left of the preset {preset.name} here: the model runs as it comes."
         notes.insert(0, Verdict("note", "model", nothing, {}, _SOURCE.format(preset.name)))
     return Granted(granted, tuple(notes)), checked
+
+
+def _takes_more(checked: Checked, other: Checked) -> Verdict | None:
+    """Why an arm gives way to the other, if it is predicted to take more memory; None where it is not."""
+    if other.blocked or checked.needed_bytes <= other.needed_bytes:
+        return None
+    sizes = (" ".join(bytes_text(size)) for size in (checked.needed_bytes, other.needed_bytes))
+    return Verdict("note", "quantization", WITH_AND_WITHOUT.format(*sizes))
 
 
 def _note(preset: ArmPreset, axis: str, wished: str, instead: str | None, why: Verdict) -> Verdict:

@@ -21,6 +21,7 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     next_best  of a bundle, by axis: what to take instead, best first
     best_for   of a bundle, by architecture, for every "mixture" of experts or every "encoder": choices that come before
                 those above
+    saves_memory   of a bundle: quantization that is predicted to take more memory than none gives way
     captured   of a bundle: choices that come before all of these together, on a GPU where CUDA graphs can be captured
                and memory allows it (`bundles.grant`)
     captured_for   how much memory that is: no more than without them, or what the GPU has, for as many tokens as the
@@ -33,6 +34,7 @@ class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     choices: dict[str, str] = {}
     order: int = 100
     bundle: bool = False
+    saves_memory: bool = False
     next_best: dict[str, list[str]] = {}
     best_for: dict[str, dict[str, str]] = {}
     captured: dict[str, str] = {}

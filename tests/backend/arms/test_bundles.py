@@ -14,6 +14,7 @@ from tokendyno.backend.config import ArmRequest, Workload
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.fit.device import roomy
 from tokendyno.backend.hardware import Machine
+from tokendyno.backend.hardware.number_formats import FormatTime
 from tokendyno.backend.models import ModelFacts, catalogue
 from tokendyno.backend.optimizations import defaults
 
@@ -150,6 +151,17 @@ def test_the_lowest_memory_is_captured_where_that_takes_no_more() -> None:
         said = "".join(note.reason for note in granted.notes)
         assert ("GiB are predicted for this prompt and these lengths." in said) == (wanted is four_bits)
     assert "cuda_graphs" not in grant(preset, facts("Llama-3-8B"), CPU, WORK).choices
+
+
+def test_a_preset_that_saves_memory_packs_no_weights_where_that_takes_more() -> None:
+    preset = bundle("lowest-memory")
+    assert preset is not None
+    slow = replace(CPU, bfloat16=(FormatTime(8 << 20, 1, 1.5),))  # float32 instead, but not where weights are packed
+    granted = grant(preset, facts("pocket"), slow, Workload(prompt_tokens=10, max_new_tokens=256))
+    assert "quantization" not in granted.choices
+    said = [note.reason for note in granted.notes if note.axis == "quantization"]
+    assert len(said) == 1 and "bnb-nf4-double is left out: with and without, " in said[0]
+    assert grant(preset, facts("random:Llama-3-8B"), slow, WORK).choices["quantization"] == "bnb-nf4-double"
 
 
 def test_leaves_other_presets_alone() -> None:
