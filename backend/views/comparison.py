@@ -348,6 +348,8 @@ def _choice_name(axis: Optimization, choice: str) -> str:
         if preset.choices == {axis.name: choice}:
             return lowered(preset.title)
     title = choice_title(axis.name, choice)
+    if title in ("off", "none"):
+        return "one device" if axis.name == "parallel" else f"no {lowered(axis.title)}"
     if axis.name == "batching" and title != axis.off:
         return f"{title} batching"
     return title if axis.name in NAMED_BY_CHOICE else f"{title} {lowered(axis.title)}"

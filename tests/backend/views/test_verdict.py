@@ -7,11 +7,12 @@ import msgspec
 import pytest
 
 from tests.support.runs import arm_records, created, encoder, ended, passes
+from tokendyno.backend.config import ArmRequest
 from tokendyno.backend.runs.records import Status
 from tokendyno.backend.runs.run import Run
 from tokendyno.backend.runs.summary import Comparison, Outcome
 from tokendyno.backend.runs.texts import TextComparison
-from tokendyno.backend.views.comparison import Bytes, less_or_more
+from tokendyno.backend.views.comparison import Bytes, arm_names, less_or_more
 from tokendyno.backend.views.document import document
 from tokendyno.backend.views.verdict import verdict_of, worded
 
@@ -98,6 +99,13 @@ def test_one_pair_names_no_winner_and_says_what_gives_the_interval() -> None:
 def test_arms_are_called_by_their_names() -> None:
     verdict = worded(faster_b(1.5, 1.4, 1.6), None, None, SAME, names={"A": "bfloat16", "B": "static cache"})
     assert verdict.sentence == "Static cache ran 1.5× as fast as bfloat16 (1.4 to 1.6) and wrote the same text."
+
+
+def test_an_arm_that_differs_by_a_choice_that_it_has_not_is_called_so() -> None:
+    whole = created(arms="AB")
+    arms = [ArmRequest("A", {"parallel": "tensor-2"}), ArmRequest("B", {"speculation": "prompt-lookup"})]
+    run = Run(msgspec.structs.replace(whole, request=msgspec.structs.replace(whole.request, arms=arms)))
+    assert arm_names(run) == {"A": "tensor parallel, 2 ranks, no speculation", "B": "one device, prompt lookup"}
 
 
 def test_memory_within_the_noise_of_the_device_is_not_mentioned() -> None:
