@@ -109,7 +109,7 @@ class _Decoder(Printer):
         if self.parts.loop and self.work.temperature:
             self.parts.define("worker/loop/sampling.py", "Sampling")
         if self.random and self.chat:
-            raise InputError("Random weights have no chat template. Switch chat off.")
+            raise InputError("Random weights have no chat template. Use a plain prompt.")
         return super().text()
 
     def _loaded(self) -> Iterator[str]:

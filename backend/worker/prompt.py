@@ -210,7 +210,7 @@ def conversation_ids(tokenizer: Any, messages: list[Message], effort: str = "") 
 def _template(tokenizer: Any) -> str:
     if not tokenizer.chat_template:
         raise InputError(
-            "This model's tokenizer has no chat template: it was not trained for chat. Switch chat off, or use an "
+            "This model's tokenizer has no chat template: it was not trained for chat. Use a plain prompt, or an "
             "instruct model, such as SmolLM2-135M-Instruct."
         )
     with reading(template_of(tokenizer)):
@@ -237,7 +237,7 @@ def _conversation(tokenizer: Any, turns: list[tuple[str, str]], reasoning: dict[
         printed = any(repr(content) in rendered for content in lists)  # as Python shows a list
         if not lost and not printed:
             return [_message(role, words, role in parts) for role, words in turns]
-        missing, advice = "prompt", "Switch chat off, or use another model"
+        missing, advice = "prompt", "Use a plain prompt, or another model"
         if lost == ["system"]:
             missing, advice = "system message", "Put it at the beginning of the prompt"
         sentence = f"The model's {template_of(tokenizer)} leaves out the {missing}, or words of it. {advice}."
@@ -276,17 +276,17 @@ def _rendered(tokenizer: Any, messages: list[Message], reasoning: dict[str, str 
             )
     except TimeoutError:
         raise InputError(
-            f"{template} was not rendered within {RENDER_LIMIT_S:.0f} s and was stopped. Switch chat off, or use "
+            f"{template} was not rendered within {RENDER_LIMIT_S:.0f} s and was stopped. Use a plain prompt, or "
             "another model."
         ) from None
     except (Unreadable, OSError, MemoryError) as failed:
         error = failed.__cause__ or failed
         why = f"{type(error).__name__}: {error}".rstrip(".: ")[:400]
-        raise NotRendered(f"{template} cannot be rendered ({why}). Switch chat off, or use another model.") from error
+        raise NotRendered(f"{template} cannot be rendered ({why}). Use a plain prompt, or another model.") from error
     size = len(str(messages))
     if len(rendered) > size + MAX_ADDED:
         raise InputError(
-            f"{template} turned {size:,} characters into {len(rendered):,}. Switch chat off, or use another model."
+            f"{template} turned {size:,} characters into {len(rendered):,}. Use a plain prompt, or another model."
         )
     return rendered
 

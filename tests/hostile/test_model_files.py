@@ -78,7 +78,7 @@ def test_a_tokenizer_that_panics_is_named(warm_bench: Bench, tmp_path: Path) -> 
 
 def test_a_template_that_calls_itself_is_named(warm_bench: Bench, tmp_path: Path) -> None:
     ended = run(warm_bench, tmp_path, "chat_template.jinja", b"{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}")
-    refused(ended, f"{TEMPLATE} cannot be rendered (RecursionError: ", "Switch chat off, or use another model.")
+    refused(ended, f"{TEMPLATE} cannot be rendered (RecursionError: ", "Use a plain prompt, or another model.")
 
 
 @pytest.mark.slow

@@ -113,7 +113,7 @@ def test_a_template_that_takes_parts_gets_parts(source: str, system: str) -> Non
     "source", ["{% for m in messages %}<{{ m.role }}>{% endfor %}<a>", "<{{ messages[-1].content | length }} user>"]
 )
 def test_a_template_that_drops_the_prompt_is_refused(source: str) -> None:
-    with pytest.raises(InputError, match=r"chat template leaves out the prompt, or words of it\. Switch chat off"):
+    with pytest.raises(InputError, match=r"chat template leaves out the prompt, or words of it\. Use a plain prompt"):
         rendered(source, "user")
 
 
