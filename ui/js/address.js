@@ -8,8 +8,7 @@ const OWN_KEYS = {
 };
 // Amounts of Compare, which a run has as well, and the inputs that they come from.
 const AMOUNTS = { tokens: 'max-new-tokens', batch_size: 'batch-size', prompt_tokens: 'prompt-tokens' };
-const OF_RUNS = ['a', 'b', ...Object.keys(AMOUNTS)];
-const KEYS = ['view', 'model', 'run', ...OF_RUNS, 'gpu', 'gpus', 'context', 'batch', ...Object.values(OWN_KEYS).flat()];
+const KEYS = ['view', 'model', 'run', 'a', 'b', ...Object.keys(AMOUNTS), 'gpu', 'gpus', 'context', 'batch', ...Object.values(OWN_KEYS).flat()];
 /** @type {{ [page: string]: { [key: string]: any } }} */
 const facts = Object.fromEntries(PAGES.map((page) => [page, {}]));
 const opened = (id) => window.gradio_config?.components.find(({ props }) => props.elem_id === id)?.props;
@@ -38,8 +37,9 @@ const show = (page) => {
 const addressOf = (page) => {
   const here = new URL(location.href);
   KEYS.forEach((key) => here.searchParams.delete(key));
-  for (const [key, value] of Object.entries({ view: page, ...facts[page], run: runs[page] })) {
-    if (runs[page] && OF_RUNS.includes(key)) continue;
+  const { a, b, tokens, batch_size, prompt_tokens, ...named } = facts[page];
+  const own = runs[page] ? { run: runs[page] } : { a, b, tokens, batch_size, prompt_tokens };
+  for (const [key, value] of Object.entries({ view: page, ...named, ...own })) {
     if (value !== '' && value !== null && value !== undefined) here.searchParams.set(key, value);
   }
   here.search = here.search.replace(/(?<=[?&][ab]=)[^&]+/g, (arm) => arm.replace(/%(?:3A|2C|3D)/g, decodeURIComponent));
