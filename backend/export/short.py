@@ -17,6 +17,9 @@ from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import WIDTH, call, comment, imports, quoted, same_quotes
 
 MOST_LINES = 15
+GENERATE = ("torch.inference_mode()(model.generate)", "model.generate")
+"""The first as in a run: small models are a tenth faster than under no_grad, which is generate's own. It needs more
+room."""
 _INDENTED: Any = {"initial_indent": " " * 4, "subsequent_indent": " " * 4, "break_long_words": False}
 
 
@@ -27,9 +30,11 @@ def short_script(checked: Checked, facts: ModelFacts, workload: Workload, paths:
         continuous = checked.plan.generate.batch.continuous and _suffices(parts, checked)
         return (_Continuous if continuous else _Requests)(checked, facts, workload, parts, paths).text()
     if _suffices(parts, checked):
-        text = _Transformers(checked, facts, workload, parts, paths).text()
-        if text.count("\n") <= MOST_LINES + len(comment(checked.assumed)):
-            return text
+        own = _Transformers(checked, facts, workload, parts, paths)
+        for own.generate in GENERATE:
+            text = own.text()
+            if text.count("\n") <= MOST_LINES + len(comment(checked.assumed)):
+                return text
     if facts.kind == "encoder" or checked.plan.load.parallel.ranks > 1:
         return script(checked, facts, workload, paths)
     return _Library(checked, facts, workload, parts, paths).text()
@@ -53,7 +58,9 @@ class _Short(Printer):
 
 
 class _Transformers(_Short):
-    """The short script of an arm that is transformers' own calls."""
+    """The short script of an arm that is transformers' own calls. `generate`: one of `GENERATE`."""
+
+    generate = GENERATE[0]
 
     def text(self) -> str:
         """The whole file. Only what is used is imported."""
@@ -109,7 +116,7 @@ class _Transformers(_Short):
         generate = dict(self.parts.generate)
         if not self.plan.generate.cache.fixed and (compiled := generate.pop("compile_config", None)):
             yield f"model.compile(**{compiled}.to_dict())"
-        yield call("output = model.generate", ["**inputs"], keywords | generate)
+        yield call(f"output = {self.generate}", ["**inputs"], keywords | generate)
         yield 'print(tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True))'
 
 

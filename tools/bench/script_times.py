@@ -93,7 +93,7 @@ def write_script(script: Path, model: str, arm: str, workload: Sequence[str], sh
         script.write_text(text + FIGURES)
         return
     lines = text.splitlines()
-    begin = next(n for n, line in enumerate(lines) if line.startswith("cache = ") or " = model.generate(" in line)
+    begin = next(n for n, line in enumerate(lines) if line.startswith("cache = ") or "model.generate" in line)
     end = max(n for n, line in enumerate(lines) if line.startswith("print("))
     body = [f"    {line.replace(f'max_new_tokens={short}', 'max_new_tokens=new')}" for line in lines[begin:end]]
     figures = SHORT_FIGURES.format(new=short, quarter=short // 4)
