@@ -19,6 +19,7 @@ A norm before the product is rounded to the dtype of the vector, as in a model's
 """
 
 import functools
+from collections.abc import Callable
 
 import torch
 import triton
@@ -87,24 +88,33 @@ def _padded(size: int) -> int:
 # --- instructions, the table, and sums of the warps -----------------------------------------------
 
 
-def assembly(kind: str) -> str:
-    """PTX of the sums of both blocks of a row ($0, $1) and of the row 8 below it ($2, $3): four words each of both rows
-    ($4 to $7, $8 to $11), times 16 pairs of the vector ($16 to $31: pair j of word i is $(16 + 4 j + i)). $12: where
-    this lane's copy of the table begins. Of words of chunk c, lane c of each row has the sums.
+def looked_up(to: str, row: str, byte: int, kind: str) -> list[str]:
+    """PTX of the pair of numbers of a byte of bitsandbytes' words, which has columns 2 * byte and 2 * byte + 1. $12:
+    where this lane's copy of the table begins."""
+    return [f"prmt.b32 i, {row}, 0, 0x444{byte};", "mad.lo.u32 i, i, 128, $12;", f"ld.shared.b32 {to}, [i];"]
 
-    Byte j of a word has columns 2 j and 2 j + 1. Operands a0 and a2 of an mma are pairs of a row, a1 and a3 of the one
+
+def biased(to: str, row: str, part: int, kind: str) -> list[str]:
+    """PTX of a pair of numbers of `tiles`' words, bits 4 * part and 4 * part + 16 on: BIASED, of which four bits become
+    a number by one instruction."""
+    one = {"bf16": "0x43004300", "f16": "0x64006400"}[kind]
+    return [f"shr.u32 {to}, {row}, {4 * part};", f"lop3.b32 {to}, {to}, 0x000F000F, {one}, 0xEA;"]
+
+
+def assembly(kind: str, pair_of: Callable[[str, str, int, str], list[str]]) -> str:
+    """PTX of four words each of a row ($4 to $7) and of the row 8 below it ($8 to $11), times 16 pairs of the vector
+    ($16 to $31: pair j of word i is $(16 + 4 j + i)). $0 and $1, $2 and $3: two columns of the result for each row.
+
+    Of bitsandbytes' words of chunk c, lane c of each row has the sums of both blocks; of `tiles`' words lane c // 2 has
+    the sum, in the first of the two if c is even. Operands a0 and a2 of an mma are pairs of a row, a1 and a3 of the one
     8 below it.
     """
     lines = [".reg .b32 i, a0, a1, a2, a3;", *[f"mov.f32 ${result}, 0f00000000;" for result in range(4)]]
     for word in range(4):
         for half in (0, 1):
             for operand in range(4):
-                row, byte = (4, 8)[operand % 2] + word, 2 * half + operand // 2
-                lines += [
-                    f"prmt.b32 i, ${row}, 0, 0x444{byte};",
-                    "mad.lo.u32 i, i, 128, $12;",
-                    f"ld.shared.b32 a{operand}, [i];",
-                ]
+                row = (4, 8)[operand % 2] + word
+                lines += pair_of(f"a{operand}", f"${row}", 2 * half + operand // 2, kind)
             pair = 16 + 8 * half + word
             lines.append(
                 f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 {{$0, $1, $2, $3}}, {{a0, a1, a2, a3}}, "
@@ -113,29 +123,10 @@ def assembly(kind: str) -> str:
     return "\n".join(["{", *lines, "}"])
 
 
-def tiled_assembly(kind: str) -> str:
-    """The same of words of `tiles`, whose pairs are bits 4 p and 4 p + 16 on; one sum a row, of chunk c in lane c // 2:
-    $0 and $2 if c is even, $1 and $3 if it is odd. Weights are BIASED, which four bits become by an instruction."""
-    lines = [".reg .b32 a0, a1, a2, a3;", *[f"mov.f32 ${result}, 0f00000000;" for result in range(4)]]
-    one = {"bf16": "0x43004300", "f16": "0x64006400"}[kind]
-    for word in range(4):
-        for half in (0, 1):
-            for operand in range(4):
-                row, part = (4, 8)[operand % 2] + word, 2 * half + operand // 2
-                lines += [
-                    f"shr.u32 a{operand}, ${row}, {4 * part};",
-                    f"lop3.b32 a{operand}, a{operand}, 0x000F000F, {one}, 0xEA;",
-                ]
-            pair = 16 + 8 * half + word
-            lines.append(
-                f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 {{$0, $1, $2, $3}}, {{a0, a1, a2, a3}}, "
-                f"{{${pair}, ${pair + 4}}}, {{$0, $1, $2, $3}};"
-            )
-    return "\n".join(["{", *lines, "}"])
-
-
-ASSEMBLY = {torch.bfloat16: assembly("bf16"), torch.float16: assembly("f16")}
-TILED_ASSEMBLY = {torch.bfloat16: tiled_assembly("bf16"), torch.float16: tiled_assembly("f16")}
+ASSEMBLY, TILED_ASSEMBLY = (
+    {torch.bfloat16: assembly("bf16", pair_of), torch.float16: assembly("f16", pair_of)}
+    for pair_of in (looked_up, biased)
+)
 BIASED = {torch.bfloat16: 128, torch.float16: 1024}  # whose last four bits are those of the weight
 
 
