@@ -8,6 +8,7 @@ worker that was forked by another process than the one that it works for.
 
 import contextlib
 import ctypes
+import functools
 import gc
 import importlib
 import importlib.metadata
@@ -15,7 +16,9 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -157,13 +160,38 @@ class _Distributions(dict[str, list[str]]):
         return self._known.get(name, default)
 
 
+class _ReadOnce(MetaPathFinder):
+    """Has transformers read its own files once to learn what its models define: 0.4 of 3.0 s on two cores. It asks for
+    all of them twice, and its cache holds 128 of their 540 folders; and it goes through the lines before `__all__`."""
+
+    NAME = "transformers.utils.import_utils"
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: object = None) -> ModuleSpec | None:
+        found = PathFinder.find_spec(name, path) if name == self.NAME else None
+        if found is not None and found.loader is not None:
+            self._real = found.loader.exec_module
+            found.loader.exec_module = self._run  # type: ignore[method-assign]
+        return found
+
+    def _run(self, module: Any) -> None:
+        self._real(module)
+        scan, names = module.create_import_structure_from_path.__wrapped__, module.fetch__all__
+        module.create_import_structure_from_path = functools.cache(scan)
+        module.fetch__all__ = lambda text: names(text[text.rfind("\n__all__") + 1 :])
+
+
 @contextlib.contextmanager
 def light_imports() -> Iterator[None]:
     """Context in which transformers imports its modules as if those packages were missing; afterwards it finds them."""
     from unittest import mock
 
-    with mock.patch.object(importlib.metadata, "packages_distributions", _Distributions):
-        from transformers.utils import import_utils
+    finder = _ReadOnce()
+    sys.meta_path.insert(0, finder)
+    try:
+        with mock.patch.object(importlib.metadata, "packages_distributions", _Distributions):
+            from transformers.utils import import_utils
+    finally:
+        sys.meta_path.remove(finder)
 
     is_available = import_utils._is_package_available
     hidden = {_UNUSED, *(lazy[0] for lazy in _LAZY)}

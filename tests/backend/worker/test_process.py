@@ -1,4 +1,4 @@
-"""The worker's heap keeps the blocks of a growing cache."""
+"""The worker's heap keeps the blocks of a growing cache; its imports read the files of transformers once."""
 
 import platform
 import subprocess
@@ -41,3 +41,28 @@ def test_a_growing_cache_takes_no_new_memory_at_each_step(monkeypatch: pytest.Mo
         faults[settle] = int(subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout)
     assert faults[False] > 200, "as it comes, each step has new memory"
     assert faults[True] < 20, "page faults a step"
+
+
+SCANNED = """
+import importlib.util, sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from tokendyno.backend.worker.process import light_imports
+with light_imports():
+    from transformers import LlamaForCausalLM
+    from transformers.utils import import_utils
+spec = importlib.util.spec_from_file_location("transformers.utils.again", import_utils.__file__)
+again = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(again)
+models = Path(sys.modules["transformers"].__file__).parent / "models"
+assert import_utils.define_import_structure(models) == again.define_import_structure(models)
+scans = import_utils.create_import_structure_from_path.cache_info()
+print(scans.misses, again.create_import_structure_from_path.cache_info().misses)
+"""
+
+
+def test_transformers_reads_its_model_files_once_and_learns_the_same() -> None:
+    script = SCANNED.format(root=str(ROOT))
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True)
+    ours, once = map(int, found.stdout.split())
+    assert ours <= once + 5, "folders of models, and a few packages beside"
