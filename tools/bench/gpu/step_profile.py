@@ -4,10 +4,11 @@
         [--cache static] [--quantization mxfp4] [--json FILE]
 
 One token per step, fused projections, kernels=local, of mixtures experts=triton, captured manually. Printed:
-milliseconds per token with everything on, with each optimization off and with all of them off, and the kernels of one
-replayed step in order of time. With --ranks N the model is as small as the part of one of N ranks: their step, without
-exchanges, on one GPU. With --filled N each step begins at so many tokens in the cache, which are random numbers, in
-place of a prompt of a quarter of the places; with --cache static-fp8 they are kept in 8 bits.
+milliseconds per token with everything on, with each optimization off and with all of them off, without attention, with
+a small kernel more in each layer, and the kernels of one replayed step in order of time. With --ranks N the model is as
+small as the part of one of N ranks: their step, without exchanges, on one GPU. With --filled N each step begins at so
+many tokens in the cache, which are random numbers, in place of a prompt of a quarter of the places; with --cache
+static-fp8 they are kept in 8 bits.
 """
 
 import argparse
@@ -108,6 +109,27 @@ class Bed:
         begin()
         with step.decoding():
             return capture(step.advance, step.rewind), begin
+
+    def attending(self, by: Callable[[Callable[..., None]], Callable[..., None]]) -> float:
+        """Seconds per token where layers attend by what `by` makes of their attention."""
+        decoder = self.module("tokendyno-matvec", "decoder_layer")
+        attend = decoder.attend
+        try:
+            decoder.attend = by(attend)
+            return self.token_s()
+        finally:
+            decoder.attend = attend
+
+    def with_kernel_behind(self, attend: Callable[..., None]) -> Callable[..., None]:
+        """Attention, and then a norm of its result that nobody reads."""
+        norm = self.module("tokendyno-matvec", "rows").norm
+
+        def attend_and_norm(*given: Any, **more: Any) -> None:
+            attend(*given, **more)
+            mixed = given[7]
+            norm(mixed, mixed.flatten(), 1e-6)
+
+        return attend_and_norm
 
     def token_s(self, rounds: int = ROUNDS, steps: int = STEPS) -> float:
         """Seconds per token between two CUDA events, median over rounds."""
@@ -215,6 +237,13 @@ def main() -> None:
             print(
                 f"without: {name:26} {1e3 * (whole_s + gained):.4f} ms, so it gains {1e6 * gained:6.1f} us", flush=True
             )
+        for name, by in {
+            "without attention": lambda attend: lambda *given, **more: None,
+            "with a small kernel more a layer": bed.with_kernel_behind,
+        }.items():
+            pieces[name] = bed.attending(by)
+            each_us = 1e6 * (pieces[name] - whole_s) / len(bed.cache.layers)
+            print(f"{name} {1e3 * pieces[name]:.4f} ms, {each_us:+.2f} us a layer", flush=True)
         for package, module, switch, off in present.values():
             setattr(bed.module(package, module), switch, off)
         pieces["everything off"] = bed.token_s()
