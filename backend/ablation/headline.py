@@ -9,9 +9,14 @@ from tokendyno.backend.runs.summary import Comparison
 from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
 
 
-def ablation_headline(steps: Sequence[StepResult]) -> str:
+ONCE = "Each ran once, so no difference can be told from noise: three rounds give intervals."
+
+
+def ablation_headline(steps: Sequence[StepResult], rounds: int) -> str:
     """What all changes together are worth in time per token, then each by what it is worth alone (else where it came in
     the order of all), the largest first. "" while no pair of arms has an interval."""
+    if rounds == 1:
+        return ONCE if any(step.comparison for step in steps) else ""
     parts = [f"Together: {_speed(step.comparison)}" for step in steps if step.kind == "all" and _known(step)]
     for kind, how in (("alone", " alone:"), ("stair", " on top of those before:")):
         if changes := [step for step in steps if step.kind == kind and _known(step)]:
@@ -24,9 +29,11 @@ def ablation_headline(steps: Sequence[StepResult]) -> str:
     return f"{'; '.join(parts)}." if parts else ""
 
 
-def sweep_headline(points: Sequence[PointResult]) -> str:
+def sweep_headline(points: Sequence[PointResult], rounds: int) -> str:
     """The points with the least time per token and with the most tokens a second, each with the points from which its
     interval does not tell it apart, and the point with the least memory. "" while fewer than two points are known."""
+    if rounds == 1:
+        return ONCE if sum(point.latency_mean_s is not None for point in points) > 1 else ""
     known = [point for point in points if None not in (point.latency_low_s, point.latency_mean_s, point.latency_high_s)]
     if len(known) < 2:
         return ""

@@ -98,7 +98,7 @@ def sweep_view(course: Sweep) -> SweepView:
     figures = (_RATE, *(figure for figure in _FIGURES if figure is not _RATE)) if course.heading.traffic else _FIGURES
     return SweepView(
         course=course_view(course),
-        headline=sweep_headline(results),
+        headline=sweep_headline(results, course.heading.rounds),
         note=_note(course),
         arm=titles_text(course.heading.base) if course.heading.base else "",
         over=[(name, ", ".join(values)) for name, values in over.items()],

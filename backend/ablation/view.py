@@ -110,7 +110,7 @@ def worth_view(course: Ablation) -> WorthView:
         groups.append(Group(title, what, rows))
     return WorthView(
         course_view(course),
-        ablation_headline(steps),
+        ablation_headline(steps, course.heading.rounds),
         quality_note(course.heading),
         [figure.title for figure in figures],
         groups,

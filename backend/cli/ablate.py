@@ -67,7 +67,7 @@ _SPEED_UP = "Time a token: mean of a run, geometric mean over runs; speed-up: th
 
 def ablation_blocks(document: AblationDocument) -> list[Block]:
     """The base, then the steps of each kind; what could not run, or changed more than was asked, says so."""
-    base, headline = document.steps[0], ablation_headline(document.steps)
+    base, headline = document.steps[0], ablation_headline(document.steps, document.rounds)
     blocks: list[Block] = [
         [
             *([Styled(headline, "bold")] if headline else []),

@@ -84,7 +84,7 @@ def sweep_blocks(document: SweepDocument) -> list[Block]:
         *(Column(name, right=True, optional=name in ("First token", "Memory")) for name in figures),
         Column(below=True),
     ]
-    headline = sweep_headline(points)
+    headline = sweep_headline(points, document.rounds)
     traffic = [f"Traffic: {traffic_preset(document.traffic).title}, but for what varies"] if document.traffic else []
     return [
         [

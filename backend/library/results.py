@@ -132,8 +132,8 @@ class SweepResult(Result[SweepDocument]):
 
     @property
     def verdict(self) -> str:
-        """The fastest point, in a sentence; "" where nothing stands out."""
-        return sweep_headline(self.document.points) or ""
+        """The fastest point, in a sentence; "" where fewer than two could be measured."""
+        return sweep_headline(self.document.points, self.document.rounds)
 
     def _rows(self) -> Rows:
         rows = [msgspec.to_builtins(point) for point in self.document.points]

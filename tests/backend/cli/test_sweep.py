@@ -42,6 +42,7 @@ def test_quality_belongs_to_every_point_with_the_choices_that_were_read() -> Non
     assert [row["kl_nats"] for row in rows] == ["", "", "0.0125", "0.0125"] and rows[2]["top1_agreement"] == "0.98"
     table = text_of(sweep_blocks(swept))
     assert "KL divergence" in table and table.count("0.0125 nats") == 2
+    assert table.startswith("Each ran once, so no difference can be told from noise: three rounds give intervals.")
     assert "KL divergence" not in text_of(sweep_blocks(document(read=False)))
 
 

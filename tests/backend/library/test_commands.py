@@ -80,6 +80,7 @@ def test_texts_are_read_and_points_are_swept(tmp_path: Path) -> None:
         no_history=True,
         progress=False,
     )
+    assert "three rounds" in swept.verdict
     assert list(swept.to_pandas()["batch_size"]) == ["1", "2"] and list(drawn(swept).x) == [
         "batch_size=1",
         "batch_size=2",
