@@ -67,6 +67,6 @@ def test_a_broken_score_fails_the_run_unless_it_only_rules_a_token_out(
         if value == -math.inf:
             worker.run(job(ways, temperature))
             return
-        with pytest.raises(NotFinite, match=rf"token \d+ \(counted from 0\) are {'inf' if value > 0 else 'not a'}"):
+        with pytest.raises(NotFinite, match=f"are {'infinite' if value > 0 else 'not a number'}"):
             worker.run(job(ways, temperature))
     assert not any(isinstance(event, Finished) for event in worker.events)

@@ -7,8 +7,8 @@ that has them.
 """
 
 import contextlib
-import functools
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
@@ -23,12 +23,9 @@ UNDO = (
 )
 _SMALL_RANGE = "float16 ends at 65,504, which models trained in bfloat16 may exceed: use dtype=bfloat16. "
 
-Where = Callable[[int], str]
-"""Names the element at a place of a flattened tensor, as in "scores of token 5 (counted from 0)"."""
-
 
 class NotFinite(RuntimeError):
-    """A run computed NaN or infinity. The text says where, `advice` what to do."""
+    """A run computed NaN or infinity. `advice`: what to do."""
 
     def __init__(self, sentence: str, advice: str) -> None:
         super().__init__(sentence)
@@ -40,12 +37,12 @@ class BestScores:
 
     def __init__(self, dtype: torch.dtype) -> None:
         self._dtype = dtype
-        self._scores: list[tuple[Any, Where]] = []
+        self._scores: list[Any] = []
 
-    def take(self, best: Any, where: Where) -> None:
+    def take(self, best: Any) -> None:
         """Keep scores, a float32 tensor of any shape on one device. Nobody may write to it afterwards."""
         if best.device.type != "cpu" or not bool(best.isfinite().all()):
-            self._scores.append((best, where))
+            self._scores.append(best.flatten())
 
     def forget(self) -> None:
         """Drop what was kept: it is of no run that counts."""
@@ -54,23 +51,12 @@ class BestScores:
     def check(self) -> None:
         """Wait for the device, and forget what was kept. NotFinite if one of the scores is no finite number."""
         scores, self._scores = self._scores, []
-        values = torch.cat([best.flatten() for best, _ in scores]).cpu() if scores else torch.zeros(0)
-        not_finite = values.isfinite().logical_not().nonzero()
-        if not len(not_finite):
-            return
-        place = first = int(not_finite[0])
-        for best, where in scores:
-            if place < best.numel():
-                kind = "not a number (NaN)" if values[first].isnan() else "infinite"
-                advice = _SMALL_RANGE + UNDO if self._dtype == torch.float16 else UNDO
-                raise NotFinite(f"The {where(place)} are {kind}.", advice)
-            place -= best.numel()
-
-
-def of_rows(first: int, rows: int, place: int) -> str:
-    """Names an element of scores (tokens, rows) whose first token has the number `first`."""
-    token = f"scores of token {first + place // rows:,} (counted from 0)"
-    return token if rows == 1 else f"{token} of text {place % rows + 1:,}"
+        values = torch.cat(scores) if scores else torch.zeros(0)
+        broken = values[~values.isfinite()].tolist()
+        if broken:
+            kind = "not a number (NaN)" if math.isnan(broken[0]) else "infinite"
+            advice = _SMALL_RANGE + UNDO if self._dtype == torch.float16 else UNDO
+            raise NotFinite(f"The model's outputs are {kind}.", advice)
 
 
 class BestOfEach(LogitsProcessor):  # type: ignore[misc]
@@ -79,26 +65,24 @@ class BestOfEach(LogitsProcessor):  # type: ignore[misc]
     sampled  probabilities are drawn from: on CUDA such a draw from NaN would end the process before anything was said
     """
 
-    def __init__(self, best: BestScores, start: int, sampled: bool) -> None:
-        self._best, self._start, self._sampled = best, start, sampled
+    def __init__(self, best: BestScores, sampled: bool) -> None:
+        self._best, self._sampled = best, sampled
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Shapes: input_ids (B, length so far), scores (B, V) float32."""
-        rows, length = input_ids.shape
-        self._best.take(scores.amax(-1), functools.partial(of_rows, length - self._start, rows))
+        self._best.take(scores.amax(-1))
         return torch.nan_to_num_(scores, nan=0.0, posinf=0.0) if self._sampled else scores
 
 
 @contextlib.contextmanager
-def best_of_drafts(best: BestScores, start: int) -> Iterator[None]:
+def best_of_drafts(best: BestScores) -> Iterator[None]:
     """While entered, keeps the best score of each token that a step with drafts came to. A processor would be called
-    for each draft token and not for each step. `start`: tokens of the prompt."""
+    for each draft token and not for each step."""
     original = PromptLookupCandidateGenerator.update_candidate_strategy
 
     def update(self: Any, input_ids: Any, scores: Any, num_matches: int) -> Any:
         """Shapes: input_ids (1, length with the new tokens), scores (1, drafts + 1, V)."""
-        new = num_matches + 1
-        best.take(scores[:, :new].amax(-1), functools.partial(of_rows, input_ids.shape[1] - new - start, 1))
+        best.take(scores[:, : num_matches + 1].amax(-1))
         return original(self, input_ids, scores, num_matches)
 
     with mock.patch.object(PromptLookupCandidateGenerator, "update_candidate_strategy", update):
@@ -123,19 +107,13 @@ def watch_pages(processor: Any, best: BestScores) -> None:
     def reading() -> Any:
         address = io.output_ids.data_ptr()
         update = read()
-        states = [future.state for future in update[0] if future.has_new_token]
-        unfinished = [row for row, state in enumerate(states) if state.status.name not in ("FINISHED", "PENDING")]
+        states = [future.state.status.name for future in update[0] if future.has_new_token]
+        unfinished = [row for row, state in enumerate(states) if state not in ("FINISHED", "PENDING")]
         if unfinished and address in by_address:
             rows = slice(len(states)) if len(unfinished) == len(states) else unfinished
-            names = [(int(states[row].request_id), len(states[row].generated_tokens)) for row in unfinished]
             with stream_context(io.compute_stream):
-                best.take(by_address[address][rows].clone(), functools.partial(_of_requests, names))
+                best.take(by_address[address][rows].clone())
         return update
 
     runner._sample = sampling
     io.prepare_batch_update = reading
-
-
-def _of_requests(names: list[tuple[int, int]], place: int) -> str:
-    request, token = names[place]
-    return f"scores of token {token:,} (counted from 0) of request {request + 1:,}"

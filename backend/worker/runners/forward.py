@@ -113,9 +113,7 @@ class ForwardPasses:
                 mark_step()
                 tick()
             if sums is not None:
-                self._session.best.take(
-                    torch.where(prompt.mask.bool(), sums, 0.0), functools.partial(_of_position, prompt)
-                )
+                self._session.best.take(torch.where(prompt.mask.bool(), sums, 0.0))
         return most
 
     def _call(self, plan: GeneratePlan) -> Callable[..., Any]:
@@ -129,8 +127,3 @@ class ForwardPasses:
         if self._captured is None:
             self._captured, self._captured_for = CapturedPasses(call), plan
         return self._captured
-
-
-def _of_position(prompt: Prompt, place: int) -> str:
-    row = f" of text {place // prompt.tokens + 1:,}" if prompt.batch_size > 1 else ""
-    return f"hidden states of position {place % prompt.tokens:,} (counted from 0){row}"

@@ -2,7 +2,6 @@
 be captured as a CUDA graph; and the KV cache that they fill."""
 
 import contextlib
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,7 @@ from tokendyno.backend.worker.compiler.ledger import compile_config
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.loop import DecodeLoop
 from tokendyno.backend.worker.loop.sampling import Sampling
-from tokendyno.backend.worker.measure.finite import BestOfEach, best_of_drafts, of_rows
+from tokendyno.backend.worker.measure.finite import BestOfEach, best_of_drafts
 from tokendyno.backend.worker.measure.scores import GivenText
 from tokendyno.backend.worker.patch.quantized import saturate_fp8_cache, unpack_with_torch
 from tokendyno.backend.worker.runners.generation import Session, Task
@@ -103,7 +102,7 @@ class GenerateCall:
         """The new tokens of a task; `meter` is told each of them. Returns ids (B, P + generated). `own_pass`: the
         prompt may be read by a pass that is made for its length."""
         plan, best = task.job.plan.generate, self._session.best
-        drafts = best_of_drafts(best, task.prompt.tokens) if plan.prompt_lookup else contextlib.nullcontext()
+        drafts = best_of_drafts(best) if plan.prompt_lookup else contextlib.nullcontext()
         # transformers 5.22 raises it for good where a prompt is read in chunks (generation/utils.py, `_prefill`)
         kept = {"recompile_limit": dynamo.recompile_limit}
         limit = dynamo.patch(kept) if plan.prefill_chunk else contextlib.nullcontext()
@@ -142,11 +141,11 @@ class GenerateCall:
 
     def _processors(self, task: Task) -> LogitsProcessorList:
         """What sees the scores of each step: nothing where several tokens are chosen at once."""
-        start, processors = task.prompt.tokens, LogitsProcessorList()
+        processors = LogitsProcessorList()
         if task.scores is not None or not task.job.plan.generate.prompt_lookup:
-            processors.append(BestOfEach(self._session.best, start, task.job.temperature > 0))
+            processors.append(BestOfEach(self._session.best, task.job.temperature > 0))
         if task.scores is not None:
-            processors.append(GivenText(task.scores, start))
+            processors.append(GivenText(task.scores, task.prompt.tokens))
         if task.listener is not None and task.listener.processor is not None:
             processors.append(task.listener.processor)
         return processors
@@ -197,10 +196,10 @@ class OwnLoop:
             )
             self.own_steps += loop.steps
             if scores is None:
-                best.take(loop.scores(), functools.partial(of_rows, 0, len(task.prompt.ids)))
+                best.take(loop.scores())
             else:
                 logits = loop.given_logits()  # (N, V)
-                best.take(logits.amax(-1).float(), functools.partial(of_rows, 0, 1))
+                best.take(logits.amax(-1).float())
                 for position, row in enumerate(logits):
                     scores.take(position, row)
         return texts

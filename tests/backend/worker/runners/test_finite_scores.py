@@ -1,4 +1,4 @@
-"""A run whose scores become NaN or infinite fails and says at which token, in every way of running."""
+"""A run whose scores become NaN or infinite fails, in every way of running."""
 
 import math
 import threading
@@ -69,14 +69,10 @@ def once(number: int, value: float) -> Callable[[int, Any], Any]:
 
 
 @pytest.mark.parametrize(("ways", "temperature"), WAYS)
-def test_one_broken_step_fails_the_run_and_is_named(
-    worker: LocalWorker, ways: dict[str, str], temperature: float
-) -> None:
+def test_one_broken_step_fails_the_run(worker: LocalWorker, ways: dict[str, str], temperature: float) -> None:
     with changed(worker.model.model.model.norm, once(5, math.nan)) as calls, pytest.raises(NotFinite) as error:
         worker.run(job(ways, temperature))
-    times = [at_s for event in worker.events if isinstance(event, Tokens) for at_s in event.t_s]
-    token = times.index(sorted(set(times))[5])  # the first of its step
-    assert str(error.value) == f"The scores of token {token} (counted from 0) are not a number (NaN)."
+    assert str(error.value) == "The model's outputs are not a number (NaN)."
     assert calls[0] > 6, "it was read when the run had ended"
     assert not any(isinstance(event, Finished) for event in worker.events)
 
@@ -109,22 +105,19 @@ def test_one_score_that_is_infinite_is_enough(worker: LocalWorker, ways: dict[st
 
 
 @pytest.mark.parametrize("ways", [{}, OWN])
-def test_the_text_of_a_batch_is_named(worker: LocalWorker, ways: dict[str, str]) -> None:
+def test_one_text_of_a_batch_is_enough(worker: LocalWorker, ways: dict[str, str]) -> None:
     def overflow(call: int, output: Any) -> Any:
         if call == 4:
             output = output.clone()
             output[1] = math.nan
         return output
 
-    with (
-        changed(worker.model.model.model.norm, overflow),
-        pytest.raises(NotFinite, match=r"token 4 \(counted from 0\) of text 2 "),
-    ):
+    with changed(worker.model.model.model.norm, overflow), pytest.raises(NotFinite):
         worker.run(job(ways, batch_size=3))
 
 
 def test_a_warm_up_that_breaks_ends_it_before_any_text(worker: LocalWorker) -> None:
-    with changed(worker.model.model.model.norm, once(1, math.nan)), pytest.raises(NotFinite, match="token 1 "):
+    with changed(worker.model.model.model.norm, once(1, math.nan)), pytest.raises(NotFinite):
         worker.run(job({}, warmup=True))
     assert not any(isinstance(event, Started | Tokens) for event in worker.events)
     assert worker.run(job({}, warmup=True, prove=False)).reason == "length", "the worker is as good as before"
@@ -186,9 +179,7 @@ BATCHES: list[tuple[dict[str, str], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("ways", "batch"), BATCHES)
-def test_many_requests_fail_with_the_step_that_broke(
-    worker: LocalWorker, ways: dict[str, str], batch: dict[str, Any]
-) -> None:
+def test_many_requests_fail_with_one_step(worker: LocalWorker, ways: dict[str, str], batch: dict[str, Any]) -> None:
     def overflow(call: int, output: Any) -> Any:
         """Of the last row, whose token is chosen from the last position, in a step of the first batch."""
         if call == 3:
@@ -196,11 +187,7 @@ def test_many_requests_fail_with_the_step_that_broke(
             output[-1, -1] = math.nan
         return output
 
-    named = "request 3" if batch["kind"] == "continuous" else "text 3"
-    with (
-        changed(worker.model.model.model.norm, overflow),
-        pytest.raises(NotFinite, match=rf"token 3 \(counted from 0\) of {named} are not a number"),
-    ):
+    with changed(worker.model.model.model.norm, overflow), pytest.raises(NotFinite, match="not a number"):
         served(worker, ways, **batch)
     assert served(worker, ways, **batch).reason == "length"
 
@@ -225,7 +212,7 @@ def test_a_pass_of_an_encoder_that_breaks_fails_the_run(element: int | None) -> 
         if element is None:
             assert worker.run(passes).reason == "length"
             return
-        with pytest.raises(NotFinite, match=r"^The hidden states of position 3 \(counted from 0\) are not a number"):
+        with pytest.raises(NotFinite, match="are not a number"):
             worker.run(passes)
 
 
@@ -239,6 +226,6 @@ def test_a_checkpoint_beyond_float16_fails_that_arm_and_says_what_to_do(warm_ben
     run = warm_bench.wait(warm_bench.submit(compared), 120)
     assert run.status == "failed"
     assert run.message.startswith("Arm B failed during ")
-    assert "The scores of token 0 (counted from 0) are not a number (NaN). float16 ends at 65,504" in run.message
+    assert "The model's outputs are not a number (NaN). float16 ends at 65,504" in run.message
     assert "use dtype=bfloat16" in run.message
     assert not run.snapshot().ledgers["B"]
