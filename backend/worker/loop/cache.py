@@ -59,20 +59,13 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
         kind = type(layer)
         if kind is LinearAttentionLayer:
             return layer  # its states take no slots, and transformers updates them in place
-        if self.eight_bits and kind is not StaticLayer:
-            raise InputError("Only layers with full attention and nothing else are kept in 8 bits. Use cache=static.")
-        if kind not in SLOT_LAYERS:
-            raise InputError(
-                f"The custom decode loop does not support cache layers of class {kind.__name__}. Use loop=generate."
-            )
         if issubclass(kind, StaticSlidingWindowLayer):
             slots = self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
         else:
             slots = self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
-        if slots.size != layer.max_cache_len:
-            raise InputError(
-                "The custom decode loop supports one sliding-window size; this model has two. Use loop=generate."
-            )
+        known = kind is StaticLayer if self.eight_bits else kind in SLOT_LAYERS
+        if not known or slots.size != layer.max_cache_len:
+            raise InputError("This model's layers keep what fits into no slots of a static cache. Use loop=generate.")
         return (StaticFp8SlotLayer if self.eight_bits else SLOT_LAYERS[kind])(layer, slots)
 
     @property

@@ -93,14 +93,11 @@ class HostCopy:
             self._host_ids = torch.empty(device_ids.shape, dtype=device_ids.dtype, pin_memory=True)
             self._copied: list[Any] = []
 
-    def send(self, row: int, after: Any) -> None:
-        """Copy a row that is already in the stream. `after`: a CUDA event behind it, if there is one."""
+    def send(self, row: int) -> None:
+        """Copy a row that is already in the stream."""
         if self._side is None:
             return
-        if isinstance(after, torch.cuda.Event):
-            self._side.wait_event(after)
-        else:
-            self._side.wait_stream(torch.cuda.current_stream())
+        self._side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._side):
             self._host_ids[row].copy_(self._device_ids[row], non_blocking=True)
             copied = torch.cuda.Event()

@@ -10,12 +10,11 @@ from typing import Any, Protocol
 import torch
 from torch.profiler import record_function
 
-from tokendyno.backend.errors import InputError
 from tokendyno.backend.optimizations.axes.loop import LOOP_NAME
 from tokendyno.backend.worker.loop.cache import StaticSlotCache
 from tokendyno.backend.worker.loop.cuda_graph import HostCopy, capture
 from tokendyno.backend.worker.loop.sampling import Sampling
-from tokendyno.backend.worker.loop.step import MAX_EOS, Step
+from tokendyno.backend.worker.loop.step import Step
 
 STEPS_AHEAD = 3  # at most; a cancel or an EOS may waste as many
 GREEDY = Sampling()
@@ -82,11 +81,6 @@ class DecodeLoop:
         likely  of a batch of one: so many likeliest tokens are kept with their log-probabilities; see `likeliest`
         """
         eos = [] if ignore_eos else self._eos
-        if len(eos) > MAX_EOS:
-            raise InputError(
-                f"The custom decode loop supports at most {MAX_EOS} EOS ids; this model has {len(eos)}. Use "
-                "loop=generate."
-            )
         step = self._step_for(input_ids, attention_mask, cache, sampling, given is not None, likely)
         if step.given is not None and given is not None:
             step.given.fill(given)
@@ -123,7 +117,7 @@ class DecodeLoop:
         """Launch steps and read their tokens up to `ahead` steps later. Returns the new ids (B, generated)."""
         ahead = STEPS_AHEAD if step.out.is_cuda else 1
         pending: deque[Any] = deque([meter.event()])  # an event for each token that was launched and not read
-        copy.send(0, pending[-1])  # `begin` has chosen the first
+        copy.send(0)  # `begin` has chosen the first
         running = set(range(step.out.shape[1]))  # rows
         launched, read, calls = 1, 0, step.calls  # tokens, and steps of earlier runs
         with step.decoding():
@@ -131,7 +125,7 @@ class DecodeLoop:
                 while launched < max_new_tokens and len(pending) < ahead:
                     step()
                     pending.append(meter.event())
-                    copy.send(launched, pending[-1])
+                    copy.send(launched)
                     launched += 1
                 ids = copy.read(read)
                 meter.tell(pending.popleft(), ids)

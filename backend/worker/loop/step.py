@@ -17,7 +17,7 @@ from tokendyno.backend.worker.loop.cache import StaticSlotCache, fixed_zeros
 from tokendyno.backend.worker.loop.cuda_graph import CapturedPasses, without_idle_mask
 from tokendyno.backend.worker.loop.sampling import Sampling, sample
 
-MAX_EOS = 8
+MAX_EOS = 16
 STEP_END = "tokendyno_step_end"
 """Attribute of a model that holds its `StepEnd`, where a kernel replaces it."""
 

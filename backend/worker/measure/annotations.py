@@ -17,7 +17,7 @@ from tokendyno.backend.worker.prove.compile_log import first_line, guard
 MIN_PAUSE_S, MIN_SHARE = 1e-3, 0.1
 """Shorter pauses of the garbage collector, and those under this share of their token, explain nothing."""
 MAX_OF_A_KIND = 100
-"""More would hide the chart; the rest is counted."""
+"""More would hide the chart."""
 
 
 class Window:
@@ -53,16 +53,13 @@ class Annotations:
     def __exit__(self, *exc: object) -> None:
         gc.callbacks.remove(self._collects)
         self._watching.__exit__(None, None, None)
-        now_s = time.perf_counter() - self._begin_s
-        for kind, count in self._counted.items():
-            if count > MAX_OF_A_KIND:
-                text = f"{count - MAX_OF_A_KIND:,} more of this kind are not shown"
-                self._marks.append(Annotation(kind, max(0, self._generated() - 1), now_s, 0.0, text))
 
     def add(
         self, kind: AnnotationKind, seconds: float, text: str, token: int | None = None, t_s: float | None = None
     ) -> None:
         self._counted[kind] += 1
+        if self._counted[kind] == MAX_OF_A_KIND:
+            text += "; what follows of this kind is not shown"
         if self._counted[kind] <= MAX_OF_A_KIND:
             now_s = time.perf_counter() - self._begin_s if t_s is None else t_s
             self._marks.append(Annotation(kind, self._generated() if token is None else token, now_s, seconds, text))

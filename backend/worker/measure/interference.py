@@ -77,8 +77,6 @@ class Nvml:
     def slowed(self) -> list[str] | None:
         """Why the clocks are lower than the load would allow; None where the driver does not say."""
         bits = self._read("nvmlDeviceGetCurrentClocksEventReasons")
-        if bits is None:  # drivers before 535 only know the old name
-            bits = self._read("nvmlDeviceGetCurrentClocksThrottleReasons")
         return None if bits is None else [word for bit, word in SLOWED.items() if bits & bit]
 
     def other_processes(self, of_bench: Callable[[int], bool]) -> list[int] | None:
@@ -170,18 +168,13 @@ class CpuProbe:
 
     def __init__(self) -> None:
         self._process = psutil.Process()
-        self._cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+        self._cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(psutil.cpu_count() or 1)
         self._samples: list[tuple[float, float]] = []  # seconds, core-seconds of others
         self._before = self._now()
 
-    @property
-    def cores(self) -> int:
-        return len(self._cores) if self._cores else psutil.cpu_count() or 1
-
     def _now(self) -> tuple[float, float, float]:
         """(clock, busy core-seconds of all programs, core-seconds of this process)."""
-        all_cores = psutil.cpu_times(percpu=True)
-        chosen = [all_cores[i] for i in self._cores if i < len(all_cores)] if self._cores else all_cores
+        chosen = [times for i, times in enumerate(psutil.cpu_times(percpu=True)) if i in self._cores]
         busy_s = sum(sum(t) - t.idle - getattr(t, "iowait", 0.0) - getattr(t, "guest", 0.0) for t in chosen)
         process = self._process.cpu_times()
         return time.perf_counter(), busy_s, process.user + process.system
@@ -196,9 +189,9 @@ class CpuProbe:
             self._before = before
             return []
         self._samples.append((seconds, max(0.0, busy_s - own_s)))
-        room_s = seconds * self.cores
+        room_s = seconds * len(self._cores)
         if busy_s >= FULL_SHARE * room_s and busy_s - own_s >= OTHERS_SHARE * room_s:
-            return [("foreign", f"other programs kept some of the {self.cores} CPU cores busy")]
+            return [("foreign", f"other programs kept some of the {len(self._cores)} CPU cores busy")]
         return []
 
     def figures(self) -> dict[str, float]:

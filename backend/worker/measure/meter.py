@@ -63,7 +63,6 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         sampler: Any,
         stop: Any,
         prompt_tokens: int = 0,
-        *,
         cuda: bool = False,
     ) -> None:
         self.rows: list[TokenRow] = []
@@ -86,11 +85,18 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         """Shapes: input_ids (B, length so far); returns (B,) bool, True = finished."""
-        event = moment(self._cuda)
-        new = self._new(input_ids)
+        event, length = moment(self._cuda), input_ids.shape[1]
+        new = length - self._length if self._length else 1
+        self._length, self.steps = length, self.steps + 1
+        self.launched = self.steps
         sizes = self._cache_bytes(), self._sampler.latest
-        self.rows.extend([TokenRow(event, token, *sizes) for token in input_ids[0, -new:].tolist()])
+        self.rows.extend([TokenRow(event, token, *sizes) for token in self._ids(input_ids, new)])
         return self._finished if self._stop() else self._continue
+
+    def _ids(self, input_ids: torch.Tensor, new: int) -> list[int]:
+        """The ids of the newest tokens, for their rows."""
+        ids: list[int] = input_ids[0, -new:].tolist()
+        return ids
 
     # --- told by the custom loop: see `loop.TokenMeter` -------------------------------------------
 
@@ -112,12 +118,6 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
     def release(self) -> None:
         """Let go of the cache; the rows stay."""
         self._cache, self._groups = None, []
-
-    def _new(self, input_ids: torch.Tensor) -> int:
-        new = input_ids.shape[1] - self._length if self._length else 1
-        self._length, self.steps = input_ids.shape[1], self.steps + 1
-        self.launched = self.steps
-        return new
 
     def _cache_bytes(self) -> CacheBytes:
         """Bytes in the cache's tensors now. Where layers of one kind are equally large, one of each kind is read and
@@ -156,7 +156,7 @@ class CudaMeter(Meter):
     """Of `generate` on CUDA: ids are copied in batches, on a stream of their own."""
 
     def __init__(self, *args: Any) -> None:
-        super().__init__(*args, cuda=True)
+        super().__init__(*args)
         self._continue, self._finished = self._continue.cuda(), self._finished.cuda()
         self._stream = torch.cuda.Stream()
         with torch.cuda.stream(self._stream):
@@ -164,13 +164,13 @@ class CudaMeter(Meter):
         self._newest: tuple[int, Any] | None = None
         self._ready: tuple[int, Any] = (0, None)
 
+    def _ids(self, input_ids: torch.Tensor, new: int) -> list[int]:
+        return [0] * new  # not known yet
+
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
-        event = moment(self._cuda)
-        new = self._new(input_ids)
-        sizes = self._cache_bytes(), self._sampler.latest
-        self.rows.extend([TokenRow(event, 0, *sizes) for _ in range(new)])
+        answer = super().__call__(input_ids, scores)
         self._newest = (len(self.rows), input_ids)
-        return self._finished if self._stop() else self._continue
+        return answer
 
     def ready(self) -> int:
         newest = self._newest

@@ -1,7 +1,6 @@
 """How a model predicts the tokens of a given text: log probabilities, and how far they are from another arm's."""
 
 import os
-import time
 from typing import Any
 
 import torch
@@ -9,7 +8,6 @@ from transformers import LogitsProcessor
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import Scored
-from tokendyno.backend.worker.channel import Steps
 
 
 class Scores:
@@ -60,20 +58,6 @@ def _file(path: str, shape: tuple[int, int], new: bool) -> Any:
                 f"({error.strerror}). Free space there, set TOKENDYNO_CACHE to another disk, or use fewer positions."
             ) from error
     return torch.from_file(path, shared=new, size=size, dtype=torch.float32).view(shape)
-
-
-class Reading:
-    """Called at each position: reports progress, twice a second at most."""
-
-    def __init__(self, steps: Steps, positions: int) -> None:
-        self._steps, self._positions = steps, positions
-        self._read, self._next_s = 0, 0.0
-
-    def __call__(self) -> None:
-        self._read += 1
-        if time.perf_counter() >= self._next_s:
-            self._next_s = time.perf_counter() + 0.5
-            self._steps.step(self._read / self._positions)
 
 
 class GivenText(LogitsProcessor):  # type: ignore[misc]

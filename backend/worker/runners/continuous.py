@@ -35,8 +35,7 @@ class ContinuousBatches(Batches):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._manager: Any = None  # of the run under way, as is what watches it
-        self._watch: PagedWatch | None = None
+        self._watch: PagedWatch | None = None  # of the run under way
 
     def prepare(self, job: Generate) -> Task:
         notes = self._read(job)
@@ -59,35 +58,27 @@ class ContinuousBatches(Batches):
     def _serve_few(self, task: Task, tokens: int) -> int:
         """Serve a few of the requests for so many tokens each, in the same way; returns the steps."""
         first = [request._replace(max_new_tokens=tokens) for request in self._requests[:WARM_REQUESTS]]
-        with self._open(task.job) as (manager, watch):
-            return self._serve_at_once(manager, watch, first, ignore_eos=True)
+        with self._open(task.job) as watch:
+            return self._serve_at_once(watch, first, ignore_eos=True)
 
-    def _serve_at_once(
-        self, manager: Any, watch: PagedWatch, requests: Sequence[TokenizedRequest], ignore_eos: bool
-    ) -> int:
+    def _serve_at_once(self, watch: PagedWatch, requests: Sequence[TokenizedRequest], ignore_eos: bool) -> int:
         log = StepLog([0.0 for _ in self._requests])
         log.start()
         watch.restart(log)
-        self._drive(manager, watch, [request._replace(arrival_s=0.0) for request in requests], log, ignore_eos)
+        self._drive(watch, [request._replace(arrival_s=0.0) for request in requests], ignore_eos)
         return len(log.rows)
 
     @contextmanager
-    def _open(self, job: Generate) -> Iterator[tuple[Any, PagedWatch]]:
+    def _open(self, job: Generate) -> Iterator[PagedWatch]:
         """A manager with its cache and first graphs, watched from before they are captured."""
-        settings = GenerationConfig(
-            do_sample=False,
-            eos_token_id=-1 if job.ignore_eos else (self._session.model.eos or -1),
-            pad_token_id=self._session.model.pad,
-            max_new_tokens=job.max_new_tokens,
-        )
         plan, pages = job.plan.generate.batch, self._pages(job)
-        manager = new_manager(self._session.model, plan, pages, job.batch_size, settings, job.seed)
+        manager = new_manager(self._session.model, plan, pages, job.batch_size, job.seed)
         try:
             manager.batch_processor = manager._create_batch_processor()
-            with closing(PagedWatch(manager.batch_processor, StepLog([]))) as watch:
+            with closing(PagedWatch(manager)) as watch:
                 watch_pages(manager.batch_processor, self._session.best)
                 manager.warmup()
-                yield manager, watch
+                yield watch
         finally:
             close_manager(self._session.model, manager)
 
@@ -110,31 +101,29 @@ class ContinuousBatches(Batches):
 
     @contextmanager
     def around(self, task: Task, meter: StepLog) -> Iterator[None]:
-        with self._open(task.job) as (manager, watch):
+        with self._open(task.job) as watch:
             if task.job.plan.generate.batch.graphs:
                 with self._session.channel.phasing("compile", "capturing CUDA graphs of steps"):
-                    self._serve_at_once(manager, watch, self._requests, task.job.ignore_eos)  # in all their sizes
+                    self._serve_at_once(watch, self._requests, task.job.ignore_eos)  # in all their sizes
             watch.restart(meter)
-            self._session.channel.send(_allocated(manager.batch_processor.cache))
-            self._manager, self._watch = manager, watch
+            self._session.channel.send(_allocated(watch.manager.batch_processor.cache))
+            self._watch = watch
             try:
                 yield
             finally:
-                self._manager = self._watch = None
+                self._watch = None
 
     def generate(self, run: Measured) -> None:
         assert self._watch is not None
-        self._drive(self._manager, self._watch, self._requests, run.meter, run.task.job.ignore_eos)
+        self._drive(self._watch, self._requests, run.task.job.ignore_eos)
         page_tokens = run.task.job.plan.generate.batch.page_tokens
         cached = [len(self._requests[i].ids) + len(ids) - 1 for i, ids in enumerate(run.meter.ids) if ids]
         run.counts.pages = self._watch.counts(sum(math.ceil(tokens / page_tokens) for tokens in cached))
         self._end_cancelled(run.meter)
 
-    def _drive(
-        self, manager: Any, watch: PagedWatch, requests: Sequence[TokenizedRequest], log: StepLog, ignore_eos: bool
-    ) -> None:
-        processor, pending = manager.batch_processor, deque(requests)
-        eos = -1 if ignore_eos else (self._session.model.eos or -1)
+    def _drive(self, watch: PagedWatch, requests: Sequence[TokenizedRequest], ignore_eos: bool) -> None:
+        manager, log, pending = watch.manager, watch.log, deque(requests)
+        processor, eos = manager.batch_processor, [] if ignore_eos else self._session.model.eos
         overlapping, idle_steps = processor.use_async_batching, 0
         with torch.no_grad():
             while not self._session.cancelled.is_set():
@@ -161,9 +150,8 @@ class ContinuousBatches(Batches):
                     self._sleep_until(log, pending[0].arrival_s)
                 else:
                     break
-            if watch.under_way:  # as the manager's own thread ends: the last step of a pair is still unread
-                processor.inputs_and_outputs.current_pair = 1 - processor.inputs_and_outputs.current_pair
-                processor.update_batch()
+            if watch.under_way:
+                read_last(processor)
         watch.finish()
 
 
@@ -177,10 +165,15 @@ def _allocated(cache: Any) -> PagesAllocated:
     return PagesAllocated(groups, used_bytes, int(cache.cache_tensor.nbytes) - used_bytes)
 
 
-def new_manager(
-    model: LoadedModel, plan: BatchPlan, pages: int, rows: int, settings: GenerationConfig, seed: int
-) -> Any:
-    """A manager for so many requests at once, without its cache yet."""
+def read_last(processor: Any) -> None:
+    """Read the last step of a pair, as the manager's own thread ends."""
+    processor.inputs_and_outputs.current_pair = 1 - processor.inputs_and_outputs.current_pair
+    processor.update_batch()
+
+
+def new_manager(model: LoadedModel, plan: BatchPlan, pages: int, rows: int, seed: int) -> Any:
+    """A manager for so many requests at once, without its cache yet. Each request brings its length and its EOS."""
+    settings = GenerationConfig(do_sample=False, eos_token_id=-1, pad_token_id=model.pad)
     config = ContinuousBatchingConfig(
         page_size=plan.page_tokens,
         num_blocks=pages,

@@ -6,8 +6,7 @@ import functools
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -25,7 +24,7 @@ from tokendyno.backend.worker.loop.step import scored_ids
 from tokendyno.backend.worker.measure.annotations import Annotations
 from tokendyno.backend.worker.measure.finite import NotFinite
 from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler, of_devices, of_rank
-from tokendyno.backend.worker.measure.scores import Reading, Scores
+from tokendyno.backend.worker.measure.scores import Scores
 from tokendyno.backend.worker.measure.steps import StepStreamer
 from tokendyno.backend.worker.measure.stream import FLUSH_EVERY_S, Streamer
 from tokendyno.backend.worker.prove.counters import DraftCounter
@@ -100,7 +99,7 @@ class Course:
         scores = Scores(expected, vocabulary, job.keep, job.against)
         session.best.forget()
         with session.channel.phasing("quality", "reading a given text") as steps:
-            decoding.read(task, scores, Reading(steps, len(expected)))
+            decoding.read(task, scores, steps.step)
             if session.cancelled.is_set():
                 raise InputError("Stopped.")
             session.best.check()
@@ -188,31 +187,17 @@ class Course:
             with session.channel.phasing("run"), DraftCounter() as drafts, session.graph_calls:
                 run = Measured(task, cache, meter, sampler, streamer, drafts)
                 del cache  # else the first of several static batches would keep its own to the end
-                with self._sending(run), sampler, annotations, self._timed(run), session.compiling.noting():
-                    generation.generate(run)
+                with repeating(streamer.flush, FLUSH_EVERY_S, "streamer"), sampler, annotations:
+                    begin_s = time.perf_counter()
+                    meter.start()
+                    with session.compiling.noting():
+                        generation.generate(run)
+                    if session.cuda:
+                        torch.cuda.synchronize()
+                    run.wall_s = time.perf_counter() - begin_s
+                with using(session.model.tokenizer):
+                    streamer.flush()
         return run
-
-    @contextmanager
-    def _sending(self, run: Measured) -> Iterator[None]:
-        """Rows are sent while the run is measured; the rest of them once everything has ended."""
-        try:
-            with repeating(run.streamer.flush, FLUSH_EVERY_S, "streamer"):
-                yield
-        finally:
-            with using(self.session.model.tokenizer):
-                run.streamer.flush()
-
-    @contextmanager
-    def _timed(self, run: Measured) -> Iterator[None]:
-        """The clock starts last and stops first."""
-        begin_s = time.perf_counter()
-        run.meter.start()
-        try:
-            yield
-        finally:
-            if self.session.cuda:
-                torch.cuda.synchronize()
-            run.wall_s = time.perf_counter() - begin_s
 
     # --- witness and settle -----------------------------------------------------------------------
 

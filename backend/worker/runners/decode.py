@@ -1,7 +1,6 @@
 """One prompt and the tokens after it, which a loop chooses: prompt, cache, warm-up, and what came of it."""
 
 import dataclasses
-import functools
 import time
 from collections.abc import Callable, Collection
 from typing import Any
@@ -120,22 +119,26 @@ class Decoding:
     def repeat(self, task: Task, steps: int) -> int:
         return self._unmeasured(task, task.prompt, min(steps, task.job.max_new_tokens))
 
-    def read(self, task: Task, scores: Scores, progress: Callable[[], None]) -> None:
-        """Let `scores` take those of its text, which begins with the prompt; `progress` is called at each token."""
-        task = dataclasses.replace(task, scores=scores)
-        self._unmeasured(task, task.prompt, len(scores.ids), progress)
+    def read(self, task: Task, scores: Scores, report: Callable[[float], None]) -> None:
+        """Let `scores` take those of its text, which begins with the prompt; `report` gets the share that was read."""
+        every = max(1, len(scores.ids) // 200)
 
-    def _unmeasured(self, task: Task, prompt: Prompt, tokens: int, progress: Callable[[], None] = lambda: None) -> int:
-        """Generate that many tokens after the task's prompt, or after another one; returns in how many passes."""
-
-        def stopping() -> bool:
-            progress()
+        def stop() -> bool:
+            nonlocal read
+            read += 1
+            if read % every == 0:
+                report(read / len(scores.ids))
             return self._session.cancelled.is_set()
 
+        read, task = 0, dataclasses.replace(task, scores=scores)
+        self._unmeasured(task, task.prompt, len(scores.ids), stop)
+
+    def _unmeasured(self, task: Task, prompt: Prompt, tokens: int, stop: Callable[[], bool] | None = None) -> int:
+        """Generate that many tokens after the task's prompt, or after another one; returns in how many passes."""
         own_prompt = prompt is task.prompt  # one that reaches a window is read in the warm-up alone
         job = msgspec.structs.replace(task.job, max_new_tokens=tokens, ignore_eos=True)
         unmeasured = dataclasses.replace(task, job=job, prompt=prompt)
-        meter = Unmeasured(stopping, prompt.ids)
+        meter = Unmeasured(stop or self._session.cancelled.is_set, prompt.ids)
         self.loop.generate(unmeasured, self.cache(unmeasured), meter, own_prompt)
         if not own_prompt:
             self._session.best.forget()
@@ -145,9 +148,9 @@ class Decoding:
 
     def meter(self, task: Task, cache: Any, sampler: Sampler) -> Meter:
         cuda, own = self._session.cuda, self.loop.keeps_step
-        kind = CudaMeter if cuda and not own else functools.partial(Meter, cuda=cuda)
         stop, prompt_tokens = self._session.cancelled.is_set, task.prompt.tokens
-        return kind(cache, self._sliding, task.job.batch_size, sampler, stop, prompt_tokens)
+        kind = CudaMeter if cuda and not own else Meter
+        return kind(cache, self._sliding, task.job.batch_size, sampler, stop, prompt_tokens, cuda)
 
     def around(self, task: Task, meter: Meter) -> PassCounter:
         self.loop.own_steps = 0  # those of the warm-up prove nothing about the run
@@ -298,13 +301,7 @@ class WarmUp:
     def _perform(self, prompt: Prompt) -> None:
         tokens = warm_up_tokens(prompt.tokens, self._length, self._window if prompt is self._past else 0)
         begin_s = time.perf_counter()
-        try:
-            self._generate(prompt, tokens)
-        except torch.OutOfMemoryError:
-            if prompt is self._prompt:
-                raise
-            self._past = None  # a longer prompt than the run's did not fit: the run itself may
-            return
+        self._generate(prompt, tokens)
         if prompt is self._prompt:
             self._took_s.append(time.perf_counter() - begin_s)
         self._prompts += 1

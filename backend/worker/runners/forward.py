@@ -36,13 +36,12 @@ class ForwardPasses:
         self._seen = 0  # positions in the output of the latest pass
         self._states: Any = None  # that the latest passes ended with, (B, S, H)
         self._finding: Finding | None = None  # of the states of the latest run
-        self._captured: CapturedPasses | None = None
-        self._captured_for: GeneratePlan | None = None
+        self._captured: tuple[GeneratePlan, CapturedPasses] | None = None
 
     def prepare(self, job: Generate) -> Task:
         plan = job.plan.generate
-        if self._captured is not None and plan != self._captured_for:
-            self._captured = self._captured_for = None  # graphs of another plan would be part of this run's memory
+        if self._captured is not None and plan != self._captured[0]:
+            self._captured = None  # graphs of another plan would be part of this run's memory
             self._session.warm.clear()
         unpadded = read_prompt(self._model, msgspec.structs.replace(job, max_new_tokens=0, chat=False))
         prompt = pad(unpadded, plan.shapes, self._model.pad, "right", max_positions(self._model.model.config))
@@ -91,8 +90,7 @@ class ForwardPasses:
 
     def _passes(self, plan: GeneratePlan, prompt: Prompt, most: int, tick: Callable[[], None] = lambda: None) -> int:
         """Up to `most` passes, until cancelled; returns how many. `tick` is called after each."""
-        call, sums = self._call(plan), None
-        self._states = None
+        call, self._states = self._call(plan), None
         inputs = {"input_ids": prompt.ids, "attention_mask": prompt.mask}  # (B, S)
         if self._captured is not None:
             inputs = without_idle_mask(inputs)
@@ -105,15 +103,13 @@ class ForwardPasses:
                 self._seen = output[0].shape[1]
                 if finished == most - 1:
                     self._states = output[0]
-                # of each position's states the first element, float32 (B, S): not finite once one was not, since
-                # encoders end in a norm, after which one broken number has spread over all elements of its position
-                first = output[0][..., 0]
-                sums = first.to(torch.float32, copy=True) if sums is None else sums.add_(first)
                 del output
                 mark_step()
                 tick()
-            if sums is not None:
-                self._session.best.take(torch.where(prompt.mask.bool(), sums, 0.0))
+            if self._states is not None:
+                # of each position's states the first element (B, S): encoders end in a norm, after which one broken
+                # number has spread over all elements of its position
+                self._session.best.take(torch.where(prompt.mask.bool(), self._states[..., 0].float(), 0.0))
         return most
 
     def _call(self, plan: GeneratePlan) -> Callable[..., Any]:
@@ -124,6 +120,5 @@ class ForwardPasses:
             call = functools.partial(call, use_cache=False)
         if plan.cuda_graphs != "manual":
             return call
-        if self._captured is None:
-            self._captured, self._captured_for = CapturedPasses(call), plan
-        return self._captured
+        self._captured = self._captured or (plan, CapturedPasses(call))
+        return self._captured[1]

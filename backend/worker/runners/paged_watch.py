@@ -1,6 +1,5 @@
 """Reads transformers' continuous batching from inside: who was in a step, who waits and why, who holds which page."""
 
-import inspect
 from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any
@@ -11,14 +10,14 @@ from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow
 
 
 class PagedWatch:
-    """Wraps methods of one batch processor, its scheduler and its cache; none is changed in what it does.
+    """Wraps methods of a manager's batch processor, scheduler and cache; none is changed in what it does.
 
     log  receives steps, waits, pages and ends
     """
 
-    def __init__(self, processor: Any, log: StepLog) -> None:
-        self._processor = processor
-        self._scheduler, self._cache = processor.scheduler, processor.cache
+    def __init__(self, manager: Any) -> None:
+        self.manager, processor = manager, manager.batch_processor
+        self._processor, self._scheduler, self._cache = processor, processor.scheduler, processor.cache
         allocators = self._cache.cache_allocators
         reserved = self._cache.pool.num_reserved_sectors
         self._tables = [allocator.block_table for allocator in allocators.values()]
@@ -28,12 +27,12 @@ class PagedWatch:
         self._full_group = kinds.index("full_attention") if "full_attention" in kinds else -1
         self._captured: dict[int, int] = {}  # id of a graph -> layers that wrote into pages in it
         self._calls_now: set[int] = set()
-        self.restart(log)
+        self.restart(StepLog([]))
         self._wrap()
 
     def restart(self, log: StepLog) -> None:
         """Begin to count anew, into this log. Nothing is under way."""
-        self._log = log
+        self.log = log
         self._pages_known: list[dict[str, list[int]]] = [{} for _ in self._tables]
         self._begins: deque[tuple[float, int, int]] = deque()
         self._begin_s = 0.0
@@ -46,7 +45,7 @@ class PagedWatch:
 
     def close(self) -> None:
         """Let go of what was watched, so that its pages and graphs can be freed."""
-        self._processor = self._scheduler = self._cache = None
+        self.manager = self._processor = self._scheduler = self._cache = None
         self._tables.clear()
 
     def _wrap(self) -> None:
@@ -78,14 +77,12 @@ class PagedWatch:
         scheduler._try_to_meet_safety_margin = met_margin
         cache.can_store_request_tokens = can_store
         for allocator in cache.cache_allocators.values():
-            for name in ("update", "get_cache_for_block_table"):  # what writes into pages, and what a kernel writes to
-                setattr(allocator, name, self._noting_layer(getattr(allocator, name)))
+            for name, at in (("update", 2), ("get_cache_for_block_table", 0)):  # writes, and what a kernel writes to
+                setattr(allocator, name, self._noting_layer(getattr(allocator, name), at))
         runner.compute_batch = computing
         self._processor.inputs_and_outputs.prepare_batch_update = reading
 
-    def _noting_layer(self, original: Any) -> Any:
-        at = list(inspect.signature(original).parameters).index("layer_idx")
-
+    def _noting_layer(self, original: Any, at: int) -> Any:
         def noting(*args: Any, **kwargs: Any) -> Any:
             self._calls_now.add(int(kwargs["layer_idx"] if "layer_idx" in kwargs else args[at]))
             return original(*args, **kwargs)
@@ -110,13 +107,13 @@ class PagedWatch:
 
     def begin(self) -> None:
         """A step is about to be prepared."""
-        self._begin_s = self._log.now_s()
+        self._begin_s = self.log.now_s()
         self._refused.clear()
 
     def prepared(self) -> None:
         """The scheduler has chosen who takes part, and pages were taken."""
         self._prepared += 1
-        log, step = self._log, self._prepared - 1
+        log, step = self.log, self._prepared - 1
         self._note_pages(step)
         io = self._processor.inputs_and_outputs
         chosen = getattr(io, "requests_in_batch", None)
@@ -138,16 +135,16 @@ class PagedWatch:
             reason = "requests"
         elif used >= self._processor.max_batch_tokens:
             reason = "tokens"
-        reasons = (reason, frozenset(self._refused), self._log.arrived(self._begin_s), self._counted["restarts"])
+        reasons = (reason, frozenset(self._refused), self.log.arrived(self._begin_s), self._counted["restarts"])
         if reasons == self._last_reasons:
             return
         self._last_reasons = reasons
         for request_id in waiting:
-            self._log.wait(self._begin_s, int(request_id), "pages" if request_id in self._refused else reason)
+            self.log.wait(self._begin_s, int(request_id), "pages" if request_id in self._refused else reason)
 
     def _note_step(self, futures: list[Any], made: list[int]) -> None:
         """The tokens of a step are known: it has ended."""
-        log, now_s, parts, at = self._log, self._log.now_s(), [], 0
+        log, now_s, parts, at = self.log, self.log.now_s(), [], 0
         ends: list[tuple[int, EndReason]] = []
         for future in futures:
             state, token = future.state, NO_TOKEN
@@ -187,7 +184,7 @@ class PagedWatch:
         """Pages that changed hands since the step before. A request's table only grows until it is given back."""
         for group, (table, pages_held) in enumerate(zip(self._tables, self._pages_known, strict=True)):
             for request_id in [request_id for request_id in pages_held if request_id not in table]:
-                self._counted["restarts"] += group == 0 and not self._log.has_ended(int(request_id))
+                self._counted["restarts"] += group == 0 and not self.log.has_ended(int(request_id))
                 self._move(step, group, pages_held.pop(request_id), -1)
             for request_id, pages in table.items():
                 earlier = pages_held.setdefault(request_id, [])
@@ -199,7 +196,7 @@ class PagedWatch:
 
     def _move(self, step: int, group: int, pages: list[int], request: int) -> None:
         first = self._reserved[group]
-        self._log.moves += [(step, group, page - first, request) for page in pages]
+        self.log.moves += [(step, group, page - first, request) for page in pages]
 
     @property
     def under_way(self) -> bool:

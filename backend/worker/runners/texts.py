@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from transformers import (
-    GenerationConfig,
     LogitsProcessor,
     LogitsProcessorList,
     TemperatureLogitsWarper,
@@ -30,7 +29,7 @@ from tokendyno.backend.worker.loop.step import scored_ids
 from tokendyno.backend.worker.measure.finite import BestScores, NotFinite, watch_pages
 from tokendyno.backend.worker.prompt import read_prompt
 from tokendyno.backend.worker.prove.profile import mark_step
-from tokendyno.backend.worker.runners.continuous import MOST_IDLE_STEPS, close_manager, new_manager
+from tokendyno.backend.worker.runners.continuous import MOST_IDLE_STEPS, close_manager, new_manager, read_last
 from tokendyno.backend.worker.runners.course import Course
 from tokendyno.backend.worker.runners.decode import Decoding, Unmeasured
 
@@ -173,14 +172,12 @@ class Texts:
             idle, self._working = not self._working, True
             return idle
 
+    @torch.no_grad()  # type: ignore[untyped-decorator]
     def work(self, ending: Callable[[], bool]) -> None:
         """Generate until all texts have ended, those too that join meanwhile. `ending`: all are to end."""
-        if self.failure is None:
-            with torch.no_grad():
-                self._manager = self._manager or self._new_manager()
-                self._work(self._manager, ending)
-
-    def _work(self, manager: Any, ending: Callable[[], bool]) -> None:
+        if self.failure is not None:
+            return
+        manager = self._manager = self._manager or self._new_manager()
         processor, in_flight, idle = manager.batch_processor, 0, 0
         while self._admit(manager, ending()):
             if processor.prepare_next_batch():
@@ -192,9 +189,8 @@ class Texts:
                 processor.update_batch()
                 in_flight -= 1
             self._hand_on(manager)
-        if in_flight:  # as the manager's own thread ends
-            processor.inputs_and_outputs.current_pair = 1 - processor.inputs_and_outputs.current_pair
-            processor.update_batch()
+        if in_flight:
+            read_last(processor)
 
     def fail(self, error: Exception) -> None:
         """All texts end with this error, and those that come."""
@@ -213,9 +209,7 @@ class Texts:
 
     def _new_manager(self) -> Any:
         """A manager with its cache and first graphs, which draws for each text as that one asks."""
-        settings = GenerationConfig(do_sample=False, eos_token_id=-1, pad_token_id=self._model.pad)
-        seed = int.from_bytes(os.urandom(4))
-        manager = new_manager(self._model, self._plan, self._pages, self._rows, settings, seed)
+        manager = new_manager(self._model, self._plan, self._pages, self._rows, int.from_bytes(os.urandom(4)))
         vocabulary = scored_ids(self._model.model)
         filters = [TemperatureLogitsWarper(1.0), TopKLogitsWarper(vocabulary), TopPLogitsWarper(1.0), Draw()]
         manager.logit_processor = ContinuousBatchingLogitsProcessorList(LogitsProcessorList(filters), True)
