@@ -152,7 +152,6 @@ class ContinuousBatches(Batches):
                     break
             if watch.under_way:
                 read_last(processor)
-        watch.finish()
 
 
 def _allocated(cache: Any) -> PagesAllocated:

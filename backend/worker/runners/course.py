@@ -271,10 +271,8 @@ class ResidueMeter:
 
     def left_bytes(self, cache: Callable[[], Any]) -> int | None:
         """What was left so far, without that cache, which the next run uses too; None where nobody can tell."""
-        self.level_first = self.own_process
-        if not self.own_process or self.clean_bytes is None:
-            return None
-        return self._memory.settled() - self.cache_bytes(cache()) - self.clean_bytes
+        self.level_first, settled = self.own_process, self.settled()
+        return None if settled is None else settled - self.cache_bytes(cache()) - (self.clean_bytes or 0)
 
     def note_left(self, run: Measured, before_proof: int | None) -> None:
         """Count what a run left, and its proof. The run lets go of its cache."""

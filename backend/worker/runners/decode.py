@@ -57,7 +57,6 @@ class Decoding:
         unpadded = read_prompt(self._model, job)
         prompt = pad(unpadded, plan.shapes, self._model.pad)
         self.prompt_ids = unpadded.ids[0].tolist()
-        self.caches.require_groups(plan, job.batch_size, prompt.tokens)
         return self.task(job, prompt, max(cache_places(plan.shapes, unpadded.tokens, job.max_new_tokens), job.places))
 
     def given_text(self, score: Score, ids: list[int]) -> tuple[Task, list[int]]:
@@ -73,13 +72,13 @@ class Decoding:
         job = Generate(score.plan, "", 0, len(expected), 1, 0.0, 0, True, True)
         rows = torch.tensor([ids[: score.context]], device=self._model.model.device)
         prompt = pad(Prompt(rows, torch.ones_like(rows)), score.plan.generate.shapes, self._model.pad)
-        self.caches.require_groups(score.plan.generate, 1, prompt.tokens)
         length = cache_places(score.plan.generate.shapes, score.context, len(expected))
         return self.task(job, prompt, max(length, score.places)), expected
 
     def task(self, job: Generate, prompt: Prompt, length: int) -> Task:
-        """A task of that prompt, for a cache of that length."""
+        """A task of that prompt, for a cache of that length. InputError if its keys cannot be quantized."""
         plan, window = job.plan.generate, self._window_tokens
+        self.caches.require_groups(plan, prompt.batch_size, prompt.tokens)
         past = past_window(prompt, window, length, plan.cache) is not None
         sampling = (job.temperature, job.top_k, job.top_p) if self.loop.keeps_step else None
         shape = plan, prompt.ids.shape, length if plan.cache.static else 0, past, sampling

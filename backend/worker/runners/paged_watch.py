@@ -203,11 +203,9 @@ class PagedWatch:
         """Whether a step was prepared and has not been read."""
         return bool(self._begins)
 
-    def finish(self) -> None:
-        self._note_pages(self._prepared)
-
     def counts(self, needed: int) -> Pages:
-        """What was counted in all steps, beside the pages that the texts need."""
+        """After the last step: what was counted in all of them, beside the pages that the texts need."""
+        self._note_pages(self._prepared)
         cache = self._cache
         return Pages(
             **self._counted,

@@ -11,7 +11,6 @@ from transformers import StoppingCriteria
 
 from tokendyno.backend import counts
 from tokendyno.backend.messages import DECODE, IDLE, PREFILL, Generate
-from tokendyno.backend.plan import ShapesKind
 from tokendyno.backend.predict.lengths import rounded
 from tokendyno.backend.worker.measure.meter import moment, seconds_between
 from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow
@@ -53,7 +52,7 @@ class StaticBatches(Batches):
 
     def around(self, task: Task, meter: StepLog) -> Any:
         self._loop.own_steps = 0  # those of the warm-up prove nothing about the run
-        self._batches, self._received = 0, _Received(task.job.plan.generate.shapes)
+        self._batches, self._received = 0, _Received()
         return self._session.model.model.register_forward_pre_hook(self._received.note, with_kwargs=True)
 
     def generate(self, run: Measured) -> None:
@@ -107,12 +106,10 @@ class _Received:
     """What the model itself received of the batches' prompts.
 
     rows, padding   that hold requests; padding in them
-    width, longest  for the proof of shapes: positions of the longest batch and tokens of its longest prompt, or those
-                    of the first batch that was not rounded as planned
+    width, longest  for the proof of shapes: positions of the longest batch and tokens of its longest prompt
     """
 
-    def __init__(self, shapes: ShapesKind) -> None:
-        self._shapes = shapes
+    def __init__(self) -> None:
         self.rows = self.padding = self.width = self.longest = 0
         self._filled = 0  # rows of the batch under way that hold a request
         self._first_pass = False  # the next pass reads the prompts of a batch, of one token or many
@@ -132,10 +129,7 @@ class _Received:
         if real is not None:
             real = real[: self._filled]
             self.padding += int(len(real) * ids.shape[1] - real.sum())
-            width, longest = int(ids.shape[1]), int(real.max())
-            as_planned = rounded(self._shapes, self.longest) == self.width
-            if not self.width or (as_planned and (width > self.width or rounded(self._shapes, longest) != width)):
-                self.width, self.longest = width, longest
+            self.width, self.longest = max((self.width, self.longest), (int(ids.shape[1]), int(real.max())))
 
 
 def real_tokens(received: dict[str, Any]) -> torch.Tensor | None:

@@ -168,8 +168,7 @@ class OwnLoop:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._loop: DecodeLoop | None = None
-        self._loop_plan: GeneratePlan | None = None
+        self._loop: tuple[GeneratePlan, DecodeLoop] | None = None
         self._own_passes: set[int] = set()  # lengths of prompts with a pass of their own
 
     def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
@@ -190,9 +189,9 @@ class OwnLoop:
                 Sampling(job.temperature, job.top_k, job.top_p),
                 job.seed,
                 job.ignore_eos,
-                None if scores is None else scores.ids,
-                own_pass and tokens in self._own_passes,
-                0 if listener is None else listener.likely,
+                given=None if scores is None else scores.ids,
+                replay=own_pass and tokens in self._own_passes,
+                likely=0 if listener is None else listener.likely,
             )
             self.own_steps += loop.steps
             if scores is None:
@@ -206,20 +205,12 @@ class OwnLoop:
 
     def _loop_for(self, plan: GeneratePlan) -> DecodeLoop:
         """The loop for that plan, with the step that it compiled and captured before."""
-        if self._loop is None or plan != self._loop_plan:
+        if self._loop is None or plan != self._loop[0]:
             self._loop = None  # frees the last step and its graph
-            self._loop = DecodeLoop(
-                self._session.model.model,
-                self._session.model.pad,
-                self._session.model.eos,
-                plan.compile_mode,
-                plan.cuda_graphs == "manual",
-                plan.prefill_chunk,
-                plan.prefill_graphs,
-                plan.prefill_compiled,
-            )
-            self._loop_plan = plan
-        return self._loop
+            model, captured = self._session.model, plan.cuda_graphs == "manual"
+            prefill = plan.prefill_chunk, plan.prefill_graphs, plan.prefill_compiled
+            self._loop = plan, DecodeLoop(model.model, model.pad, model.eos, plan.compile_mode, captured, *prefill)
+        return self._loop[1]
 
     def prompt_positions(self, cache: Any, generated: int) -> int:
         """Those of the cache that no decode step wrote."""
