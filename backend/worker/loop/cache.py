@@ -1,8 +1,8 @@
 """A static KV cache whose decode step is the same for every token: no branch, no shape and no address changes.
 
-transformers' static sliding-window layer asks the host whether the window is full, and then rolls every key and value
-by one each step, which no captured graph can do. Here the window is a ring buffer: a new token overwrites the one that
-just left the window, and a mask on the device says which slots are filled.
+transformers' static sliding-window layer asks the host whether the window is full, which no captured graph can do, and
+then moves every key and value each step. Here the window is a ring buffer: a new token overwrites the one that just
+left it, and a mask on the device says which slots are filled.
 
 In 8 bits, keys and values are float8_e4m3fn with a scale for each token and head. An attention kernel may read them as
 they lie; the model's own attention gets those of one layer at a time in full precision.
@@ -38,8 +38,7 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
     undo           how many decode steps `rollback` can undo at most
     full, sliding  the slots shared by the layers of that kind, None where there are none
     additive       dtype of masks that attention adds to its scores; None: it takes boolean ones
-    counters       (3,) int64 on the device, incremented after each step: the current slot of full and of sliding, and
-                   `step`
+    counters       (3,) int64 on the device: the current slot of full and of sliding, and `step`
     """
 
     def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False, undo: int = 0) -> None:

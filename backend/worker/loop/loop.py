@@ -5,6 +5,7 @@ generated after it is dropped.
 """
 
 from collections import deque
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -33,6 +34,7 @@ class TokenMeter(Protocol):
         """Whether to stop after the last token told."""
 
 
+@dataclass(eq=False)
 class DecodeLoop:
     """The loop of one model. Keeps its last step, compiled and captured, for the next run of the same kind.
 
@@ -42,20 +44,16 @@ class DecodeLoop:
     prefill_compiled  with a `compile_mode`, compile it too, for each length
     """
 
-    def __init__(
-        self,
-        model: Any,
-        pad: int,
-        eos: list[int],
-        compile_mode: str | None = None,
-        cuda_graph: bool = False,
-        prefill_chunk: int = 0,
-        prefill_graphs: bool = False,
-        prefill_compiled: bool = False,
-    ) -> None:
-        self._model, self._pad, self._eos = model, pad, eos
-        self._compile_mode, self._cuda_graph, self._prefill_chunk = compile_mode, cuda_graph, prefill_chunk
-        self._prefill_graphs, self._prefill_compiled = prefill_graphs, prefill_compiled
+    model: Any
+    pad: int
+    eos: list[int]
+    compile_mode: str | None = None
+    cuda_graph: bool = False
+    prefill_chunk: int = 0
+    prefill_graphs: bool = False
+    prefill_compiled: bool = False
+
+    def __post_init__(self) -> None:
         self._key: Any = None
         self._step: Step | None = None
         self._generated = self.steps = self.captures = 0
@@ -80,7 +78,7 @@ class DecodeLoop:
         replay  whether this prompt is worth a compiled or captured pass, where prompts have them
         likely  of a batch of one: so many likeliest tokens are kept with their log-probabilities; see `likeliest`
         """
-        eos = [] if ignore_eos else self._eos
+        eos = [] if ignore_eos else self.eos
         step = self._step_for(input_ids, attention_mask, cache, sampling, given is not None, likely)
         if step.given is not None and given is not None:
             step.given.fill(given)
@@ -97,15 +95,15 @@ class DecodeLoop:
         key = (id(cache), len(input_ids), sampling, given, likely)
         if self._step is None or key != self._key:
             self._step = None  # frees the last one and its graph
-            step = Step(self._model, cache, len(input_ids), sampling, self._pad, given, self._prefill_chunk, likely)
+            step = Step(self.model, cache, len(input_ids), sampling, self.pad, given, self.prefill_chunk, likely)
             self._step, self._key = step, key
-            if self._compile_mode is not None:
-                step.advance = torch.compile(step.advance, mode=self._compile_mode, dynamic=False)
-            mode = self._compile_mode if self._prefill_compiled else None
-            graphs = self._cuda_graph and self._prefill_graphs
-            if self._cuda_graph or mode:
+            if self.compile_mode is not None:
+                step.advance = torch.compile(step.advance, mode=self.compile_mode, dynamic=False)
+            mode = self.compile_mode if self.prefill_compiled else None
+            graphs = self.cuda_graph and self.prefill_graphs
+            if self.cuda_graph or mode:
                 step.begin(input_ids, attention_mask, 0, [])
-            if self._cuda_graph:
+            if self.cuda_graph:
                 with step.decoding():
                     step.advance = capture(step.advance, step.rewind)
                 self.captures += 1

@@ -94,19 +94,17 @@ class Step:
 
     def _read(self, input_ids: Any, attention_mask: Any, positions: Any) -> Any:
         """Logits (B, V) of the last tokens of a prompt (B, P). Each chunk attends to those before it by the cache."""
-        logits, begin = None, 0
-        for ids in input_ids.split(self._chunk or input_ids.shape[1], -1):
-            end = begin + ids.shape[1]
-            mask = None if attention_mask is None else attention_mask[:, :end]
+        logits, end, chunk = None, 0, self._chunk or input_ids.shape[1]
+        for ids, places in zip(input_ids.split(chunk, -1), positions.split(chunk, -1), strict=True):
+            end += ids.shape[1]
             logits = self._model(
                 input_ids=ids,
-                attention_mask=mask,
-                position_ids=positions[:, begin:end],
+                attention_mask=None if attention_mask is None else attention_mask[:, :end],
+                position_ids=places,
                 past_key_values=self.cache,
                 use_cache=True,
                 logits_to_keep=1,
             ).logits[:, -1]
-            begin = end
         return logits
 
     def make_prompts(self, compile_mode: str | None, captured: bool) -> None:

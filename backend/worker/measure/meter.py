@@ -29,7 +29,7 @@ def seconds_between(begin: Any, end: Any) -> float:
 
 
 class TokenRow(NamedTuple):
-    """One token as it was measured; `event`: its `moment`."""
+    """One token as it was measured; `event`: its `moment`; `token`: its id, 0 where `generate` keeps it."""
 
     event: Any
     token: int
@@ -48,9 +48,10 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
 
     Tokens of one step (speculation) are rows with the same event and with the bytes that the cache held after it.
 
-    clock          how times are taken, for the user
-    launched       steps whose work was given to the device; more than `steps` where tokens are read late
-    stop           asked at each token: True ends the generation with this token
+    clock     how times are taken, for the user
+    launched  steps whose work was given to the device; more than `steps` where tokens are read late
+    stop      asked at each token: True ends the generation with this token
+    copied    `generate` runs on CUDA: ids are copied in batches, on a stream of their own
     """
 
     clock = "host clock after the step"
@@ -64,6 +65,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         stop: Any,
         prompt_tokens: int = 0,
         cuda: bool = False,
+        copied: bool = False,
     ) -> None:
         self.rows: list[TokenRow] = []
         self.steps = self.launched = 0
@@ -72,8 +74,15 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
             self.clock = "CUDA events"
         self._length = prompt_tokens
         self._cache, self._sliding, self._sampler, self._stop = cache, sliding, sampler, stop
-        self._continue = torch.zeros(batch_size, dtype=torch.bool)
-        self._finished = torch.ones(batch_size, dtype=torch.bool)
+        device = "cuda" if copied else "cpu"
+        self._continue = torch.zeros(batch_size, dtype=torch.bool, device=device)
+        self._finished = torch.ones(batch_size, dtype=torch.bool, device=device)
+        self._stream = torch.cuda.Stream() if copied else None
+        if copied:
+            with torch.cuda.stream(self._stream):
+                self._continue.cpu()  # its first use takes memory, and time that is no token's
+        self._newest: tuple[int, Any, Any] | None = None  # of `generate`: rows so far, ids (B, length), their event
+        self._ready: tuple[int, Any, Any] | None = None
         self._groups: list[tuple[bool, Any, int]] = []
         self._counted_at = 0
         self.begin: Any = None
@@ -89,14 +98,10 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         new = length - self._length if self._length else 1
         self._length, self.steps = length, self.steps + 1
         self.launched = self.steps
-        sizes = self._cache_bytes(), self._sampler.latest
-        self.rows.extend([TokenRow(event, token, *sizes) for token in self._ids(input_ids, new)])
+        row = TokenRow(event, 0, self._cache_bytes(), self._sampler.latest)
+        self._newest = len(self.rows) + new, input_ids, event  # before its rows: `ready` looks in the other order
+        self.rows += [row] * new
         return self._finished if self._stop() else self._continue
-
-    def _ids(self, input_ids: torch.Tensor, new: int) -> list[int]:
-        """The ids of the newest tokens, for their rows."""
-        ids: list[int] = input_ids[0, -new:].tolist()
-        return ids
 
     # --- told by the custom loop: see `loop.TokenMeter` -------------------------------------------
 
@@ -141,7 +146,10 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
 
     def ready(self) -> int:
         """How many rows, from the first, can be read now. May wait for the device, never for the next token."""
-        return len(self.rows)
+        count, self._ready = len(self.rows), self._newest
+        if self._stream is not None and self._ready is not None:
+            self._ready[2].synchronize()
+        return count
 
     def seconds(self, row: TokenRow) -> float:
         """When a row's token existed, since `start`."""
@@ -149,39 +157,9 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
 
     def tokens(self, first: int, end: int) -> list[int]:
         """Ids of tokens `first` to `end`, which must be within the latest `ready`."""
-        return [row.token for row in self.rows[first:end]]
-
-
-class CudaMeter(Meter):
-    """Of `generate` on CUDA: ids are copied in batches, on a stream of their own."""
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._continue, self._finished = self._continue.cuda(), self._finished.cuda()
-        self._stream = torch.cuda.Stream()
-        with torch.cuda.stream(self._stream):
-            self._continue.cpu()  # its first use takes memory, and time that is no token's
-        self._newest: tuple[int, Any] | None = None
-        self._ready: tuple[int, Any] = (0, None)
-
-    def _ids(self, input_ids: torch.Tensor, new: int) -> list[int]:
-        return [0] * new  # not known yet
-
-    def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
-        answer = super().__call__(input_ids, scores)
-        self._newest = (len(self.rows), input_ids)
-        return answer
-
-    def ready(self) -> int:
-        newest = self._newest
-        if newest is None:
-            return 0
-        self.rows[newest[0] - 1].event.synchronize()
-        self._ready = newest
-        return newest[0]
-
-    def tokens(self, first: int, end: int) -> list[int]:
-        count, ids = self._ready
+        if self._ready is None:
+            return [row.token for row in self.rows[first:end]]
+        count, ids, _ = self._ready
         offset = ids.shape[1] - count
         with torch.cuda.stream(self._stream):
             read: list[int] = ids[0, offset + first : offset + end].tolist()

@@ -35,7 +35,7 @@ class ContinuousBatches(Batches):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._watch: PagedWatch | None = None  # of the run under way
+        self._watch: PagedWatch  # of the run under way
 
     def prepare(self, job: Generate) -> Task:
         notes = self._read(job)
@@ -108,13 +108,9 @@ class ContinuousBatches(Batches):
             watch.restart(meter)
             self._session.channel.send(_allocated(watch.manager.batch_processor.cache))
             self._watch = watch
-            try:
-                yield
-            finally:
-                self._watch = None
+            yield
 
     def generate(self, run: Measured) -> None:
-        assert self._watch is not None
         self._drive(self._watch, self._requests, run.task.job.ignore_eos)
         page_tokens = run.task.job.plan.generate.batch.page_tokens
         cached = [len(self._requests[i].ids) + len(ids) - 1 for i, ids in enumerate(run.meter.ids) if ids]

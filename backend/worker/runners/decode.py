@@ -22,7 +22,7 @@ from tokendyno.backend.units import plural
 from tokendyno.backend.worker.group import own_group
 from tokendyno.backend.worker.measure.annotations import Window
 from tokendyno.backend.worker.measure.memory import Sampler
-from tokendyno.backend.worker.measure.meter import CudaMeter, Meter, sliding_layers
+from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
 from tokendyno.backend.worker.measure.scores import Scores
 from tokendyno.backend.worker.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
 from tokendyno.backend.worker.prove.counters import PassCounter, expected_drafts
@@ -65,9 +65,8 @@ class Decoding:
         expected = ids[score.context : min(score.context + score.positions, most)]
         if len(expected) < MIN_POSITIONS:
             raise InputError(
-                f"The text {score.name!r} has {plural(len(ids), 'token')} and the model {most:,} "
-                f"positions: after {score.context:,} tokens of context that leaves {len(expected)} to predict, and at "
-                f"least {MIN_POSITIONS} are needed. Give a longer text, or less context (--context)."
+                f"The text {score.name!r} leaves {plural(len(expected), 'token')} to predict after {score.context:,} "
+                f"of context, and at least {MIN_POSITIONS} are needed. Give a longer text, or less context (--context)."
             )
         job = Generate(score.plan, "", 0, len(expected), 1, 0.0, 0, True, True)
         rows = torch.tensor([ids[: score.context]], device=self._model.model.device)
@@ -120,7 +119,7 @@ class Decoding:
 
     def read(self, task: Task, scores: Scores, report: Callable[[float], None]) -> None:
         """Let `scores` take those of its text, which begins with the prompt; `report` gets the share that was read."""
-        every = max(1, len(scores.ids) // 200)
+        read, every = 0, max(1, len(scores.ids) // 200)
 
         def stop() -> bool:
             nonlocal read
@@ -129,15 +128,14 @@ class Decoding:
                 report(read / len(scores.ids))
             return self._session.cancelled.is_set()
 
-        read, task = 0, dataclasses.replace(task, scores=scores)
-        self._unmeasured(task, task.prompt, len(scores.ids), stop)
+        self._unmeasured(dataclasses.replace(task, scores=scores), task.prompt, len(scores.ids), stop)
 
     def _unmeasured(self, task: Task, prompt: Prompt, tokens: int, stop: Callable[[], bool] | None = None) -> int:
         """Generate that many tokens after the task's prompt, or after another one; returns in how many passes."""
         own_prompt = prompt is task.prompt  # one that reaches a window is read in the warm-up alone
         job = msgspec.structs.replace(task.job, max_new_tokens=tokens, ignore_eos=True)
         unmeasured = dataclasses.replace(task, job=job, prompt=prompt)
-        meter = Unmeasured(stop or self._session.cancelled.is_set, prompt.ids)
+        meter = Unmeasured(stop or self._session.cancelled.is_set)
         self.loop.generate(unmeasured, self.cache(unmeasured), meter, own_prompt)
         if not own_prompt:
             self._session.best.forget()
@@ -146,10 +144,10 @@ class Decoding:
     # --- the run and what came of it --------------------------------------------------------------
 
     def meter(self, task: Task, cache: Any, sampler: Sampler) -> Meter:
-        cuda, own = self._session.cuda, self.loop.keeps_step
+        cuda = self._session.cuda
         stop, prompt_tokens = self._session.cancelled.is_set, task.prompt.tokens
-        kind = CudaMeter if cuda and not own else Meter
-        return kind(cache, self._sliding, task.job.batch_size, sampler, stop, prompt_tokens, cuda)
+        copied = cuda and not self.loop.keeps_step
+        return Meter(cache, self._sliding, task.job.batch_size, sampler, stop, prompt_tokens, cuda, copied)
 
     def around(self, task: Task, meter: Meter) -> PassCounter:
         self.loop.own_steps = 0  # those of the warm-up prove nothing about the run
@@ -217,18 +215,14 @@ def _up_to_eos(ids: list[int], eos: Collection[int]) -> list[int]:
 class Unmeasured(StoppingCriteria):  # type: ignore[misc]
     """Lets a generation of either loop be ended early; measures nothing. `passes`: those of the model so far."""
 
-    def __init__(self, stop: Callable[[], bool], ids: torch.Tensor) -> None:
-        self._stop = stop
-        self.passes = 0
-        self._answers = (
-            torch.zeros(ids.shape[0], dtype=torch.bool, device=ids.device),
-            torch.ones(ids.shape[0], dtype=torch.bool, device=ids.device),
-        )
+    def __init__(self, stop: Callable[[], bool]) -> None:
+        self._stop, self.passes = stop, 0
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
+        """Shapes: input_ids (B, length so far); returns (B,) bool, True = finished."""
         mark_step()
         self.passes += 1
-        return self._answers[int(self.stopping())]
+        return torch.full((len(input_ids),), self.stopping(), dtype=torch.bool, device=input_ids.device)
 
     # --- told by the custom loop: see `loop.TokenMeter` -------------------------------------------
 

@@ -28,7 +28,6 @@ from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.loop.step import scored_ids
 from tokendyno.backend.worker.measure.finite import BestScores, NotFinite, watch_pages
 from tokendyno.backend.worker.prompt import read_prompt
-from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.runners.continuous import MOST_IDLE_STEPS, close_manager, new_manager, read_last
 from tokendyno.backend.worker.runners.course import Course
 from tokendyno.backend.worker.runners.decode import Decoding, Unmeasured
@@ -90,14 +89,13 @@ class _Listener(Unmeasured):
     likeliest: Any = None
 
     def __init__(self, ids: torch.Tensor, text: Text, likely: int) -> None:
-        super().__init__(text.stop, ids)
+        super().__init__(text.stop)
         self._text, self.likely = text, likely
         self._length, self._ended = ids.shape[1], False
         self.processor = _Distributions() if likely else None
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
-        """From `generate`, after each step. Shapes: input_ids (1, length so far); returns (1,) bool."""
-        mark_step()
+        """From `generate`, after each step."""
         rows = self.processor.take() if self.processor is not None else {}
         for place, token in enumerate(input_ids[0, self._length :].tolist(), self._length):
             if not self.likely:
@@ -106,7 +104,7 @@ class _Listener(Unmeasured):
             best, nats = rows[place].topk(self.likely), float(rows[place][token])  # log-probabilities (V,)
             self._hand_on(Token(token, nats, tuple(zip(best.indices.tolist(), best.values.tolist(), strict=True))))
         self._length = input_ids.shape[1]
-        return self._answers[int(self.stopping())]
+        return super().__call__(input_ids, scores)
 
     def tell(self, event: Any, ids: list[int]) -> None:
         """From the custom loop, once a token is known to count."""

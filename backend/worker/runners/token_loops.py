@@ -26,7 +26,7 @@ from tokendyno.backend.worker.runners.generation import Session, Task
 
 
 class Caches:
-    """Caches of one model. A static one is kept between runs of a shape, as compiled and captured graphs hold its
+    """Caches of one model. A static one is kept between runs of a shape: compiled and captured graphs hold its
     addresses. `fixed` builds it from config, length and whether it is in 8 bits; None: as the plan says."""
 
     def __init__(self, config: Any, fixed: Callable[[Any, int, bool], Any] | None = None) -> None:
@@ -61,8 +61,8 @@ class Caches:
         return cache_construct(plan.cache).build(**{CONFIG: self._config, LENGTH: length})
 
     def require_groups(self, plan: GeneratePlan, batch_size: int, prompt_tokens: int) -> None:
-        """InputError if the keys of a prompt do not divide into whole quantization groups. hqq groups the batch
-        together, optimum-quanto each row; later the cache quantizes 128 tokens at a time, which always divide."""
+        """InputError if a prompt's keys make no whole quantization groups; later tokens come 128 at a time, which do.
+        hqq groups the whole batch, optimum-quanto each row."""
         if not plan.cache.grouped:
             return
         config = self._config
@@ -71,9 +71,9 @@ class Caches:
         rows = batch_size if plan.cache.backend == "hqq" else 1
         if prompt_tokens * numbers * rows % GROUP:
             raise InputError(
-                f"This cache is quantized in groups of {GROUP} numbers, but {prompt_tokens:,} prompt tokens with "
-                f"{numbers} numbers each do not divide evenly into groups. Use a prompt length that is a multiple of "
-                f"{GROUP} tokens (--prompt-tokens), or cache=quantized-fp8."
+                f"This cache is quantized in groups of {GROUP} numbers: {prompt_tokens:,} prompt tokens with {numbers} "
+                f"each do not divide into them. Use a prompt length that is a multiple of {GROUP} tokens "
+                "(--prompt-tokens), or cache=quantized-fp8."
             )
 
 
@@ -168,7 +168,8 @@ class OwnLoop:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._loop: tuple[GeneratePlan, DecodeLoop] | None = None
+        self._loop: DecodeLoop | None = None
+        self._loop_plan: GeneratePlan | None = None
         self._own_passes: set[int] = set()  # lengths of prompts with a pass of their own
 
     def generate(self, task: Task, cache: Any, meter: Any, own_pass: bool = True) -> Any:
@@ -205,12 +206,13 @@ class OwnLoop:
 
     def _loop_for(self, plan: GeneratePlan) -> DecodeLoop:
         """The loop for that plan, with the step that it compiled and captured before."""
-        if self._loop is None or plan != self._loop[0]:
+        if self._loop is None or plan != self._loop_plan:
             self._loop = None  # frees the last step and its graph
             model, captured = self._session.model, plan.cuda_graphs == "manual"
             prefill = plan.prefill_chunk, plan.prefill_graphs, plan.prefill_compiled
-            self._loop = plan, DecodeLoop(model.model, model.pad, model.eos, plan.compile_mode, captured, *prefill)
-        return self._loop[1]
+            self._loop = DecodeLoop(model.model, model.pad, model.eos, plan.compile_mode, captured, *prefill)
+            self._loop_plan = plan
+        return self._loop
 
     def prompt_positions(self, cache: Any, generated: int) -> int:
         """Those of the cache that no decode step wrote."""
