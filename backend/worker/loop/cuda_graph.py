@@ -19,10 +19,8 @@ def side_stream() -> Any:
 
 def capture(step: Callable[[], None], rewind: Callable[[], None], pool: Any = None) -> Callable[[], None]:
     """Run `step`, whose tensors never move, a few times on a side stream, each followed by `rewind`; then capture it.
-
     Returns the replay. `pool`: memory that graphs share which never run at once. RuntimeError where a step waits for
-    the host.
-    """
+    the host."""
     side = side_stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):

@@ -1,7 +1,6 @@
 """The custom decode loop: one step on tensors that never move, run eagerly, compiled, or as a captured CUDA graph.
 
-The host launches a few steps before it reads their tokens. So an EOS is noticed a few tokens late, and what was
-generated after it is dropped.
+The host launches a few steps before it reads their tokens: what they generate after an EOS is dropped.
 """
 
 from collections import deque

@@ -1,9 +1,8 @@
 """A run whose scores are NaN or infinite fails: what is chosen from them is noise, and so is all that follows.
 
-The best score of each choice is kept on the device and read once, after the run, so that no step waits for it. On a CPU
-only what is not finite is kept: a tensor of each token would lie between the blocks of a growing cache and keep them
-from being used again. Minus infinity rules tokens out and is no fault; NaN and plus infinity are the best of any row
-that has them.
+The best score of each choice is kept on the device and read once, after the run: no step waits for it. On a CPU only
+what is not finite is kept: tensors between the blocks of a growing cache would keep these from being used again. Minus
+infinity rules tokens out and is no fault; NaN and plus infinity are the best of any row that has them.
 """
 
 import contextlib
@@ -60,10 +59,8 @@ class BestScores:
 
 
 class BestOfEach(LogitsProcessor):  # type: ignore[misc]
-    """Keeps the best score of each row that `generate` chooses from.
-
-    sampled  probabilities are drawn from: on CUDA such a draw from NaN would end the process before anything was said
-    """
+    """Keeps the best score of each row that `generate` chooses from. `sampled`: it draws, which from NaN on CUDA would
+    end the process before anything was said."""
 
     def __init__(self, best: BestScores, sampled: bool) -> None:
         self._best, self._sampled = best, sampled

@@ -61,10 +61,8 @@ def _file(path: str, shape: tuple[int, int], new: bool) -> Any:
 
 
 class GivenText(LogitsProcessor):  # type: ignore[misc]
-    """Lets `generate` choose the tokens of a given text, and keeps what it would have chosen from.
-
-    start  tokens before the first one, padding included
-    """
+    """Lets `generate` choose the tokens of a given text, and keeps what it would have chosen from. `start`: tokens
+    before the first one, padding included."""
 
     def __init__(self, scores: Scores, start: int) -> None:
         self._scores, self._start = scores, start

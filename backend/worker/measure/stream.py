@@ -19,10 +19,7 @@ FLUSH_EVERY_S = 0.05
 
 
 class Sender(abc.ABC):
-    """Sends what is ready at each `flush`: new rows, samples of memory, annotations.
-
-    ids, text  of sequence 0, as far as they were sent
-    """
+    """Sends what is ready at each `flush`: new rows, samples of memory, annotations. `ids`, `text`: of sequence 0."""
 
     def __init__(self, sampler: Sampler, channel: Channel, annotations: Annotations) -> None:
         self._sampler, self._channel, self._annotations = sampler, channel, annotations

@@ -332,11 +332,8 @@ def course_for(
     last: Course | None = None,
     many: bool = False,
 ) -> Course:
-    """The course of this model for this plan: `last`, if it fits, with what it compiled. `many`: requests.
-
-    cancelled       as in `Session`; one of its own where none is given
-    shared_process  as in `Course`
-    """
+    """The course of this model for this plan: `last`, if it fits, with what it compiled. `many`: requests. `cancelled`
+    is as in `Session`, `shared_process` as in `Course`."""
     parts: tuple[Any, ...] = (StaticBatches if many else Decoding, GenerateCall)
     if model.encoder:
         parts = (ForwardPasses,)

@@ -33,10 +33,7 @@ from tokendyno.backend.worker.runners.token_loops import Caches, TokenLoop
 
 
 class Decoding:
-    """A `Generation` after one prompt. Keeps a static cache, whose addresses compiled and captured graphs hold.
-
-    prompt_ids  of the latest run, without padding
-    """
+    """A `Generation` after one prompt. `prompt_ids`: of the latest run, without padding."""
 
     def __init__(self, session: Session, loop: TokenLoop) -> None:
         self._session, self._model, self.loop = session, session.model, loop
@@ -238,12 +235,8 @@ class Unmeasured(StoppingCriteria):  # type: ignore[misc]
 
 # --- warm-up --------------------------------------------------------------------------------------
 
-# At least three prompts and three decode steps: the first ones load kernels, choose among them, compile and fill
-# allocators. Where the run will pass a sliding window, some of these steps are past it, after a prompt almost as long:
-# a full window needs other kernels, other masks and one more graph.
-
 CHEAP_S = 1.0
-"""The prompt is prefilled three times only if the first time took less than this."""
+"""The prompt is read three times only if the first time took less than this."""
 
 
 def past_window(prompt: Prompt, window: int, length: int, cache: CacheKind) -> Prompt | None:
@@ -257,7 +250,9 @@ def past_window(prompt: Prompt, window: int, length: int, cache: CacheKind) -> P
 
 
 class WarmUp:
-    """The warm-up of one run. `generate` makes that many tokens after a prompt."""
+    """The warm-up of one run: at least three prompts and three decode steps, which load kernels, compile and fill
+    allocators. Where the run passes a sliding window, some are past it, after a prompt almost as long: a full window
+    needs other kernels, masks and graphs. `generate` makes that many tokens after a prompt."""
 
     def __init__(
         self, generate: Callable[[Prompt, int], Any], prompt: Prompt, past: Prompt | None, window: int, length: int

@@ -1,8 +1,7 @@
-"""Runs an encoder, or a decoder without generating: the whole prompt through the model, again and again, one pass at a
-time, as if each were a request that somebody waits for.
+"""Runs an encoder, or a decoder without generating: the whole prompt through the model, one pass after the other.
 
-A "token" of the events is one forward pass here: its id is 0, it has no text, and the first is like every other (no
-prefill). With `cuda_graphs=manual` each is a replay; the graphs of several lengths are kept.
+A "token" of the events is one pass here: its id is 0, it has no text, and the first is like every other (no prefill).
+With `cuda_graphs=manual` each is a replay; the graphs of several lengths are kept.
 """
 
 import functools

@@ -87,11 +87,8 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a run.
-
-    steps   those that an optimization of steps should reach: a decoder's without the prefill
-    counts  what its generation counted
-    """
+    """The result of a run. `steps`: those that an optimization of steps should reach, a decoder's without the prefill;
+    `counts`: what its generation counted."""
 
     text: str
     ttft_s: float

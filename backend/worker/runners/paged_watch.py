@@ -10,10 +10,8 @@ from tokendyno.backend.worker.measure.steps import Part, StepLog, StepRow
 
 
 class PagedWatch:
-    """Wraps methods of a manager's batch processor, scheduler and cache; none is changed in what it does.
-
-    log  receives steps, waits, pages and ends
-    """
+    """Wraps methods of a manager's batch processor, scheduler and cache; none is changed in what it does. `log` gets
+    steps, waits, pages and ends."""
 
     def __init__(self, manager: Any) -> None:
         self.manager, processor = manager, manager.batch_processor

@@ -175,10 +175,8 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
         log.ahead = 0  # what an earlier batch launched and nobody waited for
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
-        """Shapes: input_ids (B, length so far); returns (B,) bool, True = finished.
-
-        Reading the ids waits for the device, as `generate` itself does after each step.
-        """
+        """Shapes: input_ids (B, length so far); returns (B,) bool, True = finished. Reading the ids waits for the
+        device, as `generate` itself does after each step."""
         self._note(input_ids[:, -1].tolist(), self._log.now_s())
         ended = self.stopping()
         done = (*(ended or left <= 0 for left in self._tokens_left), *[True] * self._empty_rows)

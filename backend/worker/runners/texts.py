@@ -145,10 +145,8 @@ class _Distributions(LogitsProcessor):  # type: ignore[misc]
 
 
 class Texts:
-    """The texts of one model. Any thread may `join`; all else is of the model's thread.
-
-    pages, rows  of the KV cache, and how many texts at once
-    """
+    """The texts of one model: `rows` at once, in a KV cache of so many pages. Any thread may `join`; all else is of the
+    model's thread."""
 
     def __init__(self, model: LoadedModel, plan: BatchPlan, pages: int, rows: int) -> None:
         self._model, self._plan, self._pages, self._rows = model, plan, pages, rows
