@@ -5,7 +5,7 @@ import os
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -49,7 +49,7 @@ class Nvml:
     def _read(self, name: str, *args: Any) -> Any:
         try:
             return getattr(self._nvml, name)(self._handle, *args)
-        except (self._nvml.NVMLError, AttributeError):  # refused, or a library without it
+        except self._nvml.NVMLError:  # refused
             return None
 
     def memory_bytes(self) -> int | None:
@@ -79,7 +79,7 @@ class Nvml:
         bits = self._read("nvmlDeviceGetCurrentClocksEventReasons")
         return None if bits is None else [word for bit, word in SLOWED.items() if bits & bit]
 
-    def other_processes(self, of_bench: Callable[[int], bool]) -> list[int] | None:
+    def other_processes(self) -> list[int] | None:
         """Other programs' processes that kept the SMs busy since the last call; None where the driver does not say, or
         gives ids of another namespace (in a container), in which this process is not listed."""
         processes = self._read("nvmlDeviceGetComputeRunningProcesses") or []
@@ -89,7 +89,7 @@ class Nvml:
         if samples is None:
             return None
         self._seen_us = max([self._seen_us, *(int(s.timeStamp) for s in samples)])
-        return sorted({int(s.pid) for s in samples if s.smUtil >= BUSY_PERCENT and not of_bench(int(s.pid))})
+        return sorted({int(s.pid) for s in samples if s.smUtil >= BUSY_PERCENT and not of_this_bench(int(s.pid))})
 
 
 def open_nvml(index: int | None = None) -> Nvml | None:
@@ -136,14 +136,14 @@ class GpuProbe:
         self._spent_j: float | None = None
 
     def begin(self) -> None:
-        self._gpu.other_processes(of_this_bench)  # activity before the run does not count
+        self._gpu.other_processes()  # activity before the run does not count
         self._energy_j = self._gpu.energy_j()
 
     def check(self) -> list[Cause]:
         figures, now_j = self._gpu.figures(), self._gpu.energy_j()
         if now_j is not None and self._energy_j is not None:
             self._spent_j = now_j - self._energy_j
-        slowed, other_pids = self._gpu.slowed(), self._gpu.other_processes(of_this_bench)
+        slowed, other_pids = self._gpu.slowed(), self._gpu.other_processes()
         for name, answer in (("gpu_slowed_share", slowed), ("gpu_others_share", other_pids)):
             if answer is not None:
                 figures[name] = bool(answer)

@@ -25,8 +25,6 @@ from tokendyno.backend.worker.runners.generation import Measured, Session, Task
 from tokendyno.backend.worker.runners.paged_watch import PagedWatch
 
 WARM_REQUESTS, WARM_TOKENS = 2, 8
-MOST_IDLE_STEPS = 1_000
-"""Steps in a row that schedule nothing while requests wait: the scheduler is stuck."""
 
 
 class ContinuousBatches(Batches):
@@ -120,7 +118,7 @@ class ContinuousBatches(Batches):
     def _drive(self, watch: PagedWatch, requests: Sequence[TokenizedRequest], ignore_eos: bool) -> None:
         manager, log, pending = watch.manager, watch.log, deque(requests)
         processor, eos = manager.batch_processor, [] if ignore_eos else self._session.model.eos
-        overlapping, idle_steps = processor.use_async_batching, 0
+        overlapping = processor.use_async_batching
         with torch.no_grad():
             while not self._session.cancelled.is_set():
                 now_s = log.now_s()
@@ -137,15 +135,10 @@ class ContinuousBatches(Batches):
                         continue
                     processor.update_batch()
                     mark_step()
-                    idle_steps = 0
-                elif processor.has_pending_requests():
-                    idle_steps += 1
-                    if idle_steps > MOST_IDLE_STEPS:
-                        raise RuntimeError("The scheduler schedules nothing although requests wait")
-                elif pending:
+                elif not processor.has_pending_requests():
+                    if not pending:
+                        break
                     self._sleep_until(log, pending[0].arrival_s)
-                else:
-                    break
             if watch.under_way:
                 read_last(processor)
 
@@ -190,7 +183,6 @@ def close_manager(model: LoadedModel, manager: Any) -> None:
     manager.batch_processor = None
     if manager._original_attn_impl is not None:
         model.model.set_attn_implementation(manager._original_attn_impl)
-        manager._original_attn_impl = None
     manager.destroy()
     gc.collect()  # its parts refer to each other: a graph destroyed during a later capture ends the process
     if torch.cuda.is_initialized():

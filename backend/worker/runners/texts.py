@@ -28,7 +28,7 @@ from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.loop.step import scored_ids
 from tokendyno.backend.worker.measure.finite import BestScores, NotFinite, watch_pages
 from tokendyno.backend.worker.prompt import read_prompt
-from tokendyno.backend.worker.runners.continuous import MOST_IDLE_STEPS, close_manager, new_manager, read_last
+from tokendyno.backend.worker.runners.continuous import close_manager, new_manager, read_last
 from tokendyno.backend.worker.runners.course import Course
 from tokendyno.backend.worker.runners.decode import Decoding, Unmeasured
 
@@ -174,13 +174,11 @@ class Texts:
         if self.failure is not None:
             return
         manager = self._manager = self._manager or self._new_manager()
-        processor, in_flight, idle = manager.batch_processor, 0, 0
+        processor, in_flight = manager.batch_processor, 0
         while self._admit(manager, ending()):
             if processor.prepare_next_batch():
                 manager._generation_step()
-                in_flight, idle = in_flight + 1, 0
-            elif (idle := idle + 1) > MOST_IDLE_STEPS:
-                raise RuntimeError("The scheduler schedules nothing although requests wait")
+                in_flight += 1
             if in_flight > int(processor.use_async_batching):  # then a step is read when the next one is under way
                 processor.update_batch()
                 in_flight -= 1

@@ -64,7 +64,7 @@ def busy(pid: int, percent: int, at: int = 1) -> Any:
 def test_what_the_driver_refuses_is_none_and_left_out() -> None:
     silent = gpu()
     assert (silent.memory_bytes(), silent.used_bytes(), silent.energy_j(), silent.figures()) == (None, None, None, {})
-    assert silent.slowed() is None and silent.other_processes(of_this_bench) is None
+    assert silent.slowed() is None and silent.other_processes() is None
     probe = GpuProbe(silent)
     probe.begin()
     assert probe.check() == [] and probe.figures() == {}, "n/a, never 0"
@@ -114,7 +114,7 @@ def test_strangers_are_those_that_work_and_are_not_of_this_bench() -> None:
         answering = gpu(
             nvmlDeviceGetComputeRunningProcesses=shown, nvmlDeviceGetProcessUtilization=lambda t, s=samples: s
         )
-        assert answering.other_processes(of_this_bench) == expected
+        assert answering.other_processes() == expected
 
 
 def test_ids_of_another_space_of_processes_say_nothing() -> None:
@@ -122,7 +122,7 @@ def test_ids_of_another_space_of_processes_say_nothing() -> None:
     answering = gpu(
         nvmlDeviceGetComputeRunningProcesses=[process(STRANGER)], nvmlDeviceGetProcessUtilization=[busy(STRANGER, 99)]
     )
-    assert answering.other_processes(of_this_bench) is None
+    assert answering.other_processes() is None
 
 
 def test_memory_is_that_of_this_process_alone() -> None:
