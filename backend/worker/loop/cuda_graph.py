@@ -84,12 +84,12 @@ class HostCopy:
     """Token ids (steps, B) on the host. On CUDA each row is copied on a side stream while the next one is computed."""
 
     def __init__(self, device_ids: Any) -> None:
-        self._device_ids = device_ids
+        self._device_ids = self._host_ids = device_ids
+        self._copied: list[Any] = []  # an event for each row
         self._side: Any = None
         if device_ids.is_cuda:
             self._side = torch.cuda.Stream()
             self._host_ids = torch.empty(device_ids.shape, dtype=device_ids.dtype, pin_memory=True)
-            self._copied: list[Any] = []
 
     def send(self, row: int) -> None:
         """Copy a row that is already in the stream."""
@@ -104,8 +104,7 @@ class HostCopy:
 
     def read(self, row: int) -> list[int]:
         """The ids of a row. Waits for its copy and for nothing later."""
-        ids = self._device_ids
         if self._side is not None:
             self._copied[row].synchronize()
-            ids = self._host_ids
-        return [int(i) for i in ids[row].tolist()]
+        ids: list[int] = self._host_ids[row].tolist()
+        return ids

@@ -30,15 +30,6 @@ BUSY_PERCENT = 5
 """SM utilization from which another process counts as busy; a desktop takes less."""
 
 
-def own_device(pynvml: Any, index: int | None = None) -> Any:
-    """NVML's handle of torch's device with that index, or of its current one; a MIG slice is the only device."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
-    if visible.startswith("MIG-") and "/" not in visible:
-        return pynvml.nvmlDeviceGetHandleByUUID(visible)
-    uuid = str(torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index).uuid)
-    return pynvml.nvmlDeviceGetHandleByUUID(uuid if uuid.startswith("GPU-") else f"GPU-{uuid}")
-
-
 class Nvml:
     """One GPU. Any single reading may be refused (containers, WSL, MIG, old boards): it is None then, never 0."""
 
@@ -93,12 +84,15 @@ class Nvml:
 
 
 def open_nvml(index: int | None = None) -> Nvml | None:
-    """NVML for this worker's GPU, or for that of its GPUs; None where it is missing or refuses altogether."""
+    """NVML for torch's device with that index, or for its current one; None where it is missing or refuses."""
     with contextlib.suppress(Exception):  # NVML raises its own hierarchy, and ImportError when absent
         import pynvml
 
         pynvml.nvmlInit()
-        return Nvml(pynvml, own_device(pynvml, index))
+        uuid = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
+        if not uuid.startswith("MIG-") or "/" in uuid:  # a MIG slice is the only device
+            uuid = f"GPU-{str(torch.cuda.get_device_properties(index).uuid).removeprefix('GPU-')}"
+        return Nvml(pynvml, pynvml.nvmlDeviceGetHandleByUUID(uuid))
     return None
 
 

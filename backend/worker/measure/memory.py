@@ -90,16 +90,16 @@ class MemoryMeter:
 class Sampler:
     """While entered, a thread that reads the meters every 0.1 s and looks for interference each half second.
 
-    latest   the newest reading
-    peak     the highest, or on a CPU the kernel's own, which misses nothing in between
-    history  all of them: (seconds since it was entered, bytes)
-    beside   those of each further device
+    latest     the newest reading
+    peak       the highest, or on a CPU the kernel's own, which misses nothing in between
+    histories  of each device: (seconds since it was entered, bytes)
+    history    of the first
     """
 
     def __init__(self, meter: MemoryMeter, other_meters: Sequence[MemoryMeter] = ()) -> None:
-        self._meter, self._other_meters = meter, other_meters
-        self.beside: list[list[tuple[float, int]]] = [[] for _ in other_meters]
-        self.history: list[tuple[float, int]] = []
+        self._meter, self._meters = meter, [meter, *other_meters]
+        self.histories: list[list[tuple[float, int]]] = [[] for _ in self._meters]
+        self.history = self.histories[0]
         self._taken = 0
         self.latest = meter.read()
         self.peak = self.latest
@@ -148,29 +148,25 @@ class Sampler:
             self._watch.check()
 
     def _read(self) -> None:
-        self.latest = self._meter.read()
-        self.peak = max(self.peak, self.latest)
-        self.history.append((time.perf_counter() - self._begin_s, self.latest))
-        for meter, history in zip(self._other_meters, self.beside, strict=True):
+        for meter, history in zip(self._meters, self.histories, strict=True):
             history.append((time.perf_counter() - self._begin_s, meter.read()))
+        self.latest = self.history[-1][1]
+        self.peak = max(self.peak, self.latest)
 
 
 # --- several ranks or devices -------------------------------------------------------------------------
 
 
-def of_rank(weight_bytes: int, kv_bytes: int, sampler: Sampler) -> RankMemory:
-    return RankMemory(weight_bytes, kv_bytes, sampler.peak, *_columns(sampler.history))
-
-
 def of_devices(model: Any, cache: Any, sampler: Sampler) -> list[RankMemory]:
     """What each GPU holds over which the layers of this process are spread."""
     weights, cached, devices = list(weight_tensors(model)), list(cache_tensors(cache)), []
-    for index, history in enumerate([sampler.history, *sampler.beside]):
+    for index, history in enumerate(sampler.histories):
         sizes = bytes_on(weights, index), bytes_on(cached, index), max(size for _, size in history)
-        devices.append(RankMemory(*sizes, *_columns(history), of="device"))
+        devices.append(RankMemory(*sizes, *columns(history), of="device"))
     return devices
 
 
-def _columns(history: Sequence[tuple[float, int]]) -> tuple[list[float], list[int]]:
+def columns(history: Sequence[tuple[float, int]]) -> tuple[list[float], list[int]]:
+    """Seconds and bytes of about `SENT_SAMPLES` readings."""
     samples = history[:: max(1, len(history) // SENT_SAMPLES)]
     return [t_s for t_s, _ in samples], [size for _, size in samples]

@@ -118,7 +118,7 @@ class ContinuousBatches(Batches):
     def _drive(self, watch: PagedWatch, requests: Sequence[TokenizedRequest], ignore_eos: bool) -> None:
         manager, log, pending = watch.manager, watch.log, deque(requests)
         processor, eos = manager.batch_processor, [] if ignore_eos else self._session.model.eos
-        overlapping = processor.use_async_batching
+        in_flight = 0
         with torch.no_grad():
             while not self._session.cancelled.is_set():
                 now_s = log.now_s()
@@ -130,16 +130,16 @@ class ContinuousBatches(Batches):
                 if processor.prepare_next_batch():
                     watch.prepared()
                     manager._generation_step()
-                    if overlapping:  # the first step of a pair is read when the second is under way
-                        overlapping = False
-                        continue
-                    processor.update_batch()
-                    mark_step()
+                    in_flight += 1
+                    if in_flight > int(processor.use_async_batching):  # then one is read when the next is under way
+                        processor.update_batch()
+                        mark_step()
+                        in_flight -= 1
                 elif not processor.has_pending_requests():
                     if not pending:
                         break
                     self._sleep_until(log, pending[0].arrival_s)
-            if watch.under_way:
+            if in_flight:
                 read_last(processor)
 
 

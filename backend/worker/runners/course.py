@@ -23,7 +23,7 @@ from tokendyno.backend.worker.load.loader import LoadedModel
 from tokendyno.backend.worker.loop.step import scored_ids
 from tokendyno.backend.worker.measure.annotations import Annotations
 from tokendyno.backend.worker.measure.finite import NotFinite
-from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler, of_devices, of_rank
+from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler, columns, of_devices
 from tokendyno.backend.worker.measure.scores import Scores
 from tokendyno.backend.worker.measure.steps import StepStreamer
 from tokendyno.backend.worker.measure.stream import FLUSH_EVERY_S, Streamer
@@ -248,7 +248,8 @@ class Course:
             return of_devices(model.model, run.cache, run.sampler)
         if own_group().size == 1:
             return []
-        own = of_rank(model.weight_bytes, self._residue.cache_bytes(run.cache), run.sampler)
+        sizes = model.weight_bytes, self._residue.cache_bytes(run.cache), run.sampler.peak
+        own = RankMemory(*sizes, *columns(run.sampler.history))
         answers = own_group().exchange(msgspec.json.encode(own))
         return [msgspec.json.decode(answer, type=RankMemory) for answer in answers]
 

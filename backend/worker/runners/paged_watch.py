@@ -196,11 +196,6 @@ class PagedWatch:
         first = self._reserved[group]
         self.log.moves += [(step, group, page - first, request) for page in pages]
 
-    @property
-    def under_way(self) -> bool:
-        """Whether a step was prepared and has not been read."""
-        return bool(self._begins)
-
     def counts(self, needed: int) -> Pages:
         """After the last step: what was counted in all of them, beside the pages that the texts need."""
         self._note_pages(self._prepared)
