@@ -36,6 +36,7 @@ class StepLog:
 
     ahead     steps that were given to the device and have not ended, but for the one under way
     launched  the step that is under way, counted from 0
+    ended     requests that have ended
     """
 
     clock = "host clock after the step"
@@ -49,7 +50,7 @@ class StepLog:
         self._arrivals_s = arrivals_s
         self._arrived = 0
         self._entered: set[int] = set()
-        self._ended: set[int] = set()
+        self.ended: set[int] = set()
         self._waiting_for: dict[int, WaitReason] = {}
         self.begin = 0.0
         self.ahead = 0
@@ -75,7 +76,7 @@ class StepLog:
 
     def waiting(self) -> list[int]:
         """Requests that have arrived and were in no step yet."""
-        return [i for i in range(self._arrived) if i not in self._entered and i not in self._ended]
+        return [i for i in range(self._arrived) if i not in self._entered and i not in self.ended]
 
     def enter(self, requests: Sequence[int]) -> None:
         self._entered.update(requests)
@@ -95,16 +96,9 @@ class StepLog:
         self.rows.append(row)
 
     def end(self, request: int, at_s: float, reason: EndReason) -> None:
-        if request not in self._ended:
-            self._ended.add(request)
+        if request not in self.ended:
+            self.ended.add(request)
             self.ends.append((request, at_s, reason))
-
-    def has_ended(self, request: int) -> bool:
-        return request in self._ended
-
-    @property
-    def unfinished(self) -> list[int]:
-        return [i for i in range(len(self._arrivals_s)) if i not in self._ended]
 
 
 class StepStreamer(Sender):

@@ -40,8 +40,8 @@ class Batches:
 
     def _end_cancelled(self, log: StepLog) -> None:
         """Those that have not ended when a run is cancelled end with it."""
-        for request in log.unfinished if self._session.cancelled.is_set() else ():
-            log.end(request, log.now_s(), "cancelled")
+        for request in self._requests if self._session.cancelled.is_set() else ():
+            log.end(request.number, log.now_s(), "cancelled")
 
     def outcome(self, run: Measured) -> Outcome:
         """What both kinds of batching count. An optimization of steps should reach those in which no prompt is read."""

@@ -182,7 +182,7 @@ class PagedWatch:
         """Pages that changed hands since the step before. A request's table only grows until it is given back."""
         for group, (table, pages_held) in enumerate(zip(self._tables, self._pages_known, strict=True)):
             for request_id in [request_id for request_id in pages_held if request_id not in table]:
-                self._counted["restarts"] += group == 0 and not self.log.has_ended(int(request_id))
+                self._counted["restarts"] += group == 0 and int(request_id) not in self.log.ended
                 self._move(step, group, pages_held.pop(request_id), -1)
             for request_id, pages in table.items():
                 earlier = pages_held.setdefault(request_id, [])

@@ -104,10 +104,8 @@ class GenerateCall:
         plan, best = task.job.plan.generate, self._session.best
         drafts = best_of_drafts(best) if plan.prompt_lookup else contextlib.nullcontext()
         # transformers 5.22 raises it for good where a prompt is read in chunks (generation/utils.py, `_prefill`)
-        kept = {"recompile_limit": dynamo.recompile_limit}
-        limit = dynamo.patch(kept) if plan.prefill_chunk else contextlib.nullcontext()
-        # equal sizes stay two symbols
-        symbols = symbolic_shapes.patch(use_duck_shape=False) if plan.shapes == "dynamic" else contextlib.nullcontext()
+        limit = dynamo.patch(recompile_limit=dynamo.recompile_limit)
+        symbols = symbolic_shapes.patch(use_duck_shape=plan.shapes != "dynamic")  # equal sizes stay two symbols
         whole_model = self._session.compiling.whole_model(plan)
         with torch.inference_mode(), symbols, whole_model, drafts, limit:
             if plan.compile_module and self._compiled_module is None:
