@@ -82,20 +82,12 @@ LAYERS = {
 """Classes that a kernel may replace, and the layer name each is offered under."""
 GATED_MLP = "GatedMLP"
 """The layer name under which their MLPs are offered whose gate and up are one matrix."""
-ROTATION = "rotary_pos_emb"
-"""The layer name under which transformers offers the function that rotates queries and keys."""
 
 
-def unknown_router(router: Router) -> str:
-    """Why no kernel computes whole layers with experts, as `routing_of` and `_of_mixture` of the kernels'
-    `description.py` decide; "" if one does."""
+def known_router(router: Router) -> bool:
+    """Whether kernels compute whole layers with such experts, as `routing_of` and `_of_mixture` of the kernels'
+    `description.py` decide: a choice of groups is made among powers of two alone."""
     groups, number = router.groups, router.experts
-    if router.method:
-        return f"its router chooses groups of experts first (topk_method={router.method})"
     if groups > 1 and (number & (number - 1) or groups & (groups - 1) or number < 2 * groups):
-        return f"its router has {groups} groups (n_group) of {number} experts in all, where kernels know powers of two"
-    if router.bare:
-        return "its router adds nothing to its scores for the choice (use_expert_bias)"
-    if router.narrowed:
-        return "its experts get a projection of what their layer has (moe_latent_size)"
-    return "queries, keys and values are clipped (clip_qkv)" if router.clipped else ""
+        return False
+    return not (router.method or router.bare or router.narrowed or router.clipped)

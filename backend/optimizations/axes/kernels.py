@@ -9,7 +9,7 @@ from tokendyno.backend.optimizations import routed
 from tokendyno.backend.optimizations.base import LAYER_OF, Choice, Optimization, blocked, divided, fallback, note
 from tokendyno.backend.optimizations.shared_rules import named_kernels
 from tokendyno.backend.optimizations.subject import Subject
-from tokendyno.backend.optimizations.whole_layers import GATED_MLP, ROTATION, WHOLE, unknown_router
+from tokendyno.backend.optimizations.whole_layers import WHOLE, known_router
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import literal
@@ -22,12 +22,6 @@ NO_NORMS = frozenset(
 )
 """Architectures without an RMSNorm that a kernel can replace: the first have one that transformers does not offer to
 any (Gemma's adds 1 to its weight), the others LayerNorm."""
-NO_ROTATION = frozenset(
-    {"bamba", "deepseek_v2", "deepseek_v3", "ernie4_5", "exaone4", "gemma3n_text", "gemma4", "glm", "glm4", "glm4_moe"}
-    | {"glm4_moe_lite", "gpt2", "gpt_neox", "helium", "minicpm3", "minimax_m2", "opt", "phi3", "qwen3_5"}
-    | {"qwen3_5_moe", "qwen3_5_moe_text", "qwen3_5_text", "qwen3_next", "seed_oss", "stablelm", "youtu", "zamba2"}
-)
-"""Architectures of decoders whose queries and keys are rotated, if at all, by code that no kernel can replace."""
 _DENSE = ("falcon_h1", "qwen2_moe", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next")
 """Architectures with multipliers that become part of dense rows, or with a gate of a shared expert that kernels read as
 dense."""
@@ -93,27 +87,6 @@ def _by_rows(s: Subject) -> bool:
     return s.facts.architecture == "gpt2" and ROWS in s.machine.kernel_layers and s.own_loop and dense
 
 
-def may_replace(layer: str, s: Subject) -> bool:
-    """Whether a layer of a kernel folder can take the place of one of this model, as far as its name tells."""
-    if layer.startswith("DecoderLayer"):
-        if not _computes_heads(s):
-            return False
-        return layer == ROWS if _by_rows(s) else _fused_whole(s) and layer == WHOLE[s.facts.architecture].layer
-    if layer.startswith(("Summed", "Gathered")):  # of ranks
-        return s.choices["parallel"] != "off"
-    if layer == "StepEnd":
-        return s.own_loop
-    if layer == "OffsetRMSNorm" or layer.endswith("RotaryEmbedding"):  # offered where projections are fused
-        whole = WHOLE.get(s.facts.architecture)
-        joined = s.choices["projections"] == "fused" or whole_as_they_come(s)
-        return whole is not None and layer in (whole.rotary, whole.norm) and joined
-    if layer == ROTATION:
-        return s.facts.architecture not in NO_ROTATION
-    if layer == GATED_MLP:
-        return s.facts.architecture in WHOLE and (s.choices["projections"] == "fused" or whole_as_they_come(s))
-    return layer != "RMSNorm" or s.facts.architecture not in NO_NORMS
-
-
 def _runs_whole(s: Subject) -> bool:
     """Whether decode steps run whole layers, of a mixture at least those without experts."""
     return _computes_heads(s) and ((_fused_whole(s) and not _left_packed(s)) or _by_rows(s))
@@ -159,7 +132,7 @@ def _mapped(s: Subject) -> set[str]:
 
 LOCAL_RULES = (
     note(
-        lambda s: _runs_whole(s) and not unknown_router(s.facts.router),
+        lambda s: _runs_whole(s) and known_router(s.facts.router),
         "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
         "where linear layers have 4 bits, or ranks share experts); the chosen attention computes prefill and whatever "
         "is larger.",
@@ -190,12 +163,9 @@ LOCAL_RULES = (
         "transformers 5.22: @use_kernel_forward_from_hub in its modeling file",
     ),
     note(
-        lambda s: _runs_whole(s) and bool(unknown_router(s.facts.router)),
-        lambda s: (
-            "No kernel computes the layers of this model that have experts as a whole: "
-            f"{unknown_router(s.facts.router)}. There the model's own code runs, with kernels for experts and single "
-            "products."
-        ),
+        lambda s: _runs_whole(s) and not known_router(s.facts.router),
+        "No kernel computes this model's layers with experts as a whole, as none knows their router: there the model's "
+        "own code runs, with kernels for experts and single products.",
         "presets/kernels/matvec/build/torch-cuda/description.py: routing_of",
     ),
 )
@@ -249,18 +219,10 @@ class Kernels(Optimization):
         )
 
     def details(self, plan: Plan, subject: Subject) -> str:
-        load = plan.load
-        if load.kernels == "hub":
-            by = ", ".join(f"{layer} by {repo}" for layer, repo in subject.hub_kernel_layers.items())
-            return f"transformers maps layers of this model to kernels of the Hub: {by}."
-        if load.kernels in ("off", "mapping"):
+        if plan.load.kernels != "hub":
             return ""
-        by_package: dict[str, list[str]] = {}
-        for layer, package in kernel_packages.layers(Path(load.kernels_path), load.device).items():
-            if may_replace(layer, subject):
-                by_package.setdefault(package.name, []).append(layer)
-        by = "; ".join(f"{', '.join(layers)} by {package}" for package, layers in by_package.items())
-        return f"The kernel folder has layers for this model: {by}." if by else ""
+        by = ", ".join(f"{layer} by {repo}" for layer, repo in subject.hub_kernel_layers.items())
+        return f"transformers maps layers of this model to kernels of the Hub: {by}."
 
     def write(self, script: Script, plan: Plan) -> None:
         load = plan.load

@@ -11,7 +11,7 @@ from torch import nn
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models.router import read_router
 from tokendyno.backend.optimizations.axes.projections import GROUPS, text_modules
-from tokendyno.backend.optimizations.whole_layers import GATED_MLP, LAYERS, unknown_router
+from tokendyno.backend.optimizations.whole_layers import GATED_MLP, LAYERS, known_router
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.quantized import Joined4bit, joinable_4bit, lay_together
 
@@ -230,4 +230,4 @@ def _computes_whole(module: Any) -> bool:
         return joined
     config = experts.config
     router = read_router(config.model_type, lambda name: getattr(config, name, None))
-    return config._experts_implementation == TRITON and not unknown_router(router)
+    return config._experts_implementation == TRITON and known_router(router)

@@ -45,42 +45,6 @@ def quantization_config(load: LoadPlan) -> Construct | None:
             raise NotImplementedError(load.quantization)
 
 
-_BNB_4BIT = {"bnb_4bit_use_double_quant": "False", "bnb_4bit_quant_storage": "uint8"}
-_BY_ITSELF = {
-    "bnb-int8": (
-        {"llm_int8_threshold": "6.0"},
-        "a float32 scale for each row; inputs with a larger activation are multiplied in 16 bits",
-    ),
-    "bnb-nf4": (_BNB_4BIT, "a float32 scale for 64 weights"),
-    "bnb-nf4-double": (_BNB_4BIT, "an 8-bit scale for 64 weights, a float32 scale for 256 of those"),
-    "bnb-fp4": (_BNB_4BIT, "a float32 scale for 64 weights"),
-    "bnb-fp4-double": (_BNB_4BIT, "an 8-bit scale for 64 weights, a float32 scale for 256 of those"),
-    "torchao-int8": ({}, "a float32 scale for each row, products in the dtype of activations"),
-    "torchao-fp8": ({}, "a float32 scale for each row, products in the dtype of activations"),
-    "torchao-int4": ({}, "a bfloat16 scale and zero point for each group, products in bfloat16"),
-    "quanto-int8": ({}, "a scale for each row, products in the dtype of activations"),
-    "quanto-int4": ({}, "a scale and zero point for up to 128 columns, products in the dtype of activations"),
-    "mxfp4": ({"dequantize": "False"}, "an 8-bit scale for 32 weights of the experts, products in bfloat16"),
-}
-"""By choice: arguments that the library sets by itself, and how weights are packed and multiplied
-(`predict/quantized.py`)."""
-
-
-def values_text(load: LoadPlan, dtype: str) -> str:
-    """The arguments of a choice, how it packs, and what stays as it is; "" for none. `dtype`: of the activations."""
-    config, known = quantization_config(load), _BY_ITSELF.get(load.quantization)
-    if config is None or known is None:
-        return ""
-    defaults, packing = known
-    keywords = dict(config.keywords)
-    for inner in config.args:
-        keywords |= inner.keywords if isinstance(inner, Construct) else {}
-    values = {name: dtype if isinstance(value, Name) else str(value) for name, value in keywords.items()}
-    values |= {name: value for name, value in defaults.items() if name not in values}
-    listed = ", ".join(f"{name}={value}" for name, value in values.items())
-    return f"{listed}; {packing}. Embeddings, the output head, norms, biases and routers stay as they are."
-
-
 def needs_cpu_device_map(load: LoadPlan) -> bool:
     """Whether the load must be told to stay on the CPU: bitsandbytes uses a GPU if there is one."""
     return load.quantization.startswith("bnb") and load.device == "cpu"
@@ -219,8 +183,11 @@ class Quantization(Optimization):
         return "mxfp4" if name == "none" and subject.facts.quantization == "mxfp4" else name
 
     def details(self, plan: Plan, subject: Subject) -> str:
-        values, stored = values_text(plan.load, subject.compute_dtype), subject.facts.stored
-        return values if stored is None else f"{values} The checkpoint's quantization_config: {stored.says}.".strip()
+        """What `from_pretrained` is given, and what the checkpoint says of itself."""
+        config, stored = quantization_config(plan.load), subject.facts.stored
+        call = "" if config is None else config.source(**{COMPUTE_DTYPE: subject.compute_dtype})
+        said = [f"{''.join(map(str.strip, call.splitlines()))}."] if call else []
+        return " ".join(said if stored is None else [*said, f"The checkpoint's quantization_config: {stored.says}."])
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         if name == self.resolve(self.default, subject):

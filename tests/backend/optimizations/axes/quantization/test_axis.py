@@ -14,10 +14,7 @@ from tokendyno.backend import hardware
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations.axes.quantization import (
-    COMPUTE_DTYPE,
     Quantization,
-    quantization_config,
-    values_text,
 )
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.script.parts import Script
@@ -159,17 +156,6 @@ def test_a_script_quantizes_with_these_settings(name: str) -> None:
     wanted = "".join(SETTINGS[name].split())
     assert said == (f"quantization_config={wanted}" if wanted else "")
     assert ("quantization_config" in script.load) is bool(wanted)
-
-
-@pytest.mark.parametrize("name", [name for name in SETTINGS if name not in ("none", "mxfp4-dequantized")])
-def test_values_are_those_of_the_library_given_or_not(name: str) -> None:
-    load = LoadPlan(ModelSource("folder", path="/m"), device="cuda", quantization=name)
-    built, text = quantization_config(load), values_text(load, "float16")
-    assert built is not None and "output head" in text
-    config = built.build(**{COMPUTE_DTYPE: torch.float16})
-    config = getattr(config, "quant_type", config)
-    values = dict(one.split("=") for one in text.split(";")[0].split(", "))
-    assert values and values == {one: str(getattr(config, one)).removeprefix("torch.") for one in values}
 
 
 def test_every_choice_has_its_settings() -> None:
