@@ -4,7 +4,7 @@ FlashAttention: transformers substitutes Hub kernels for packages that are not i
 implementation that would actually be used.
 """
 
-from tokendyno.backend.models.families import NO_FLASH, NO_FLEX, NO_SDPA
+from tokendyno.backend.models.families import NO_FLASH, NO_FLEX
 from tokendyno.backend.optimizations.base import (
     REPOSITORY,
     Choice,
@@ -109,24 +109,16 @@ _UNTRACED = note(
     "transformers 5.22: GenerationMixin._valid_auto_compile_criteria",
 )
 
-_NO_SDPA_RULES = (
-    fallback(
-        lambda s: s.facts.sinks,
-        "This architecture has attention sinks, which PyTorch's scaled_dot_product_attention does not support; "
-        "transformers refuses sdpa for it, so eager attention runs instead.",
-        "transformers 5.22: GptOssPreTrainedModel._supports_sdpa is False",
-        becomes="eager",
-    ),
-    fallback(
-        lambda s: not s.facts.sinks and s.facts.architecture in NO_SDPA,
-        "transformers does not support sdpa for this architecture, so eager attention runs instead.",
-        "transformers 5.22: _supports_sdpa of its class is not True",
-        becomes="eager",
-    ),
+_NO_SDPA = fallback(
+    lambda s: s.facts.lacks_sdpa,
+    "This architecture has attention sinks, or other attention for which transformers does not support sdpa, so eager "
+    "attention runs instead.",
+    "transformers 5.22: _supports_sdpa of its class is not True",
+    becomes="eager",
 )
 
 SDPA_RULES = (
-    *_NO_SDPA_RULES,
+    _NO_SDPA,
     note(
         lambda s: (
             not s.facts.lacks_sdpa
@@ -145,7 +137,7 @@ SDPA_RULES = (
 )
 
 GQA_RULES = (
-    *_NO_SDPA_RULES,
+    _NO_SDPA,
     blocked(
         lambda s: s.facts.architecture == "falcon",
         "Falcon's code chooses between attention classes of its own and takes no function from outside; its sdpa "

@@ -8,7 +8,6 @@ from tokendyno.backend.optimizations.shared_rules import UNPACKS_WITH_TORCH, nee
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.optimizations.whole_layers import WHOLE
 from tokendyno.backend.plan import CACHES, STATIC_FP8, CacheKind, Plan
-from tokendyno.backend.predict.kv import GROUP
 from tokendyno.backend.script.construct import Argument, Construct, Name
 from tokendyno.backend.script.parts import Script
 
@@ -111,14 +110,6 @@ _LOSSY = note(
 )
 
 
-_GROUPS = note(
-    lambda s: s.decoder and s.facts.kv_heads * s.facts.head_dim % GROUP != 0,
-    f"Elements are quantized in groups of {GROUP}: with this head size some prompt lengths do not divide into whole "
-    f"groups and are refused. A multiple of {GROUP} tokens always does.",
-    "hqq 0.2: Quantizer.quantize; optimum-quanto 0.2: group",
-)
-
-
 _OWN_LOOP = blocked(
     lambda s: s.decoder and not s.own_loop,
     "This cache is that of the custom decode loop; generate has quantized caches that grow.",
@@ -178,8 +169,8 @@ _STATIC_FP8 = (
 )
 _FP8 = (*_FULL_ATTENTION, _LOSSY)
 _WITHOUT_PACKAGE = (("cache", "quantized-fp8"),)
-_HQQ = (needs_package("hqq", _WITHOUT_PACKAGE), *_FULL_ATTENTION, _GROUPS, _LOSSY)
-_QUANTO = (needs_package("optimum-quanto", _WITHOUT_PACKAGE), *_FULL_ATTENTION, _GROUPS, UNPACKS_WITH_TORCH, _LOSSY)
+_HQQ = (needs_package("hqq", _WITHOUT_PACKAGE), *_FULL_ATTENTION, _LOSSY)
+_QUANTO = (needs_package("optimum-quanto", _WITHOUT_PACKAGE), *_FULL_ATTENTION, UNPACKS_WITH_TORCH, _LOSSY)
 
 
 CONFIG, LENGTH = "config", "length"

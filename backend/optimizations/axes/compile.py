@@ -18,17 +18,6 @@ _GRAPHS_NEED_STATIC = blocked(
 )
 _CACHE_RULES = (
     NOT_ON_ZERO_GPU,
-    note(
-        lambda s: (
-            s.value("compile", "dynamic") == "false"
-            and s.decoder
-            and s.cache.fixed
-            and "sliding" in s.facts.layer_kinds
-        ),
-        "A static cache counts the tokens of a sliding window in a whole number: with dynamic=false the step is "
-        "compiled again for each token, and after 8 times no more. fullgraph=true makes that an error.",
-        "measured with torch 2.13, transformers 5.22: cumulative_length_int of the cache's layers is a guard",
-    ),
     blocked(
         lambda s: s.decoder and s.own_loop and "compile" in s.values,
         "fullgraph, backend, dynamic and options are what generate hands to torch.compile, and graph_break breaks what "
@@ -44,12 +33,6 @@ _CACHE_RULES = (
         "These options are Inductor's: torch hands them to the backend, and this one takes none.",
         "torch.compile(options=...)",
         fix=(("compile", "default"),),
-    ),
-    note(
-        lambda s: bool(s.value("compile", "graph_break")),
-        "graph_break puts a print, or a branch on a value of the data, into the forward pass on purpose: the row names "
-        "the line at which the graph breaks. Compare with an arm without. fullgraph=true makes it an error.",
-        "backend/worker/compiler/graph_break.py",
     ),
     blocked(
         lambda s: s.choices["shapes"] == "dynamic" and s.value("compile", "dynamic") == "false",
@@ -68,9 +51,8 @@ _CACHE_RULES = (
     note(
         lambda s: _compiles_growing(s),
         "With a growing cache each new length is a new shape: the model is compiled again, up to 8 times, also in the "
-        "middle of a text, and each time takes as long as the first. A run that holds this is slower than without "
-        "torch.compile. Then it goes on with symbolic lengths, or uncompiled. Set cache=static, which is compiled "
-        "once.",
+        "middle of a text, and then goes on with symbolic lengths, or uncompiled. A run that holds this is slower than "
+        "without torch.compile. Set cache=static, which is compiled once.",
         "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
     ),
 )

@@ -16,13 +16,6 @@ def _too_small_for_bfloat16(s: Subject) -> bool:
     return s.decoder and not s.cuda and small
 
 
-_CLIMBS = note(
-    lambda s: s.decoder and not s.cuda and s.cache.grows and s.attention == "eager",
-    "On a CPU, memory climbs by about 1.3 MiB a token, up to 0.9 GiB: eager attention over a growing cache multiplies "
-    "matrices of a new shape at every token, and bfloat16 kernels are built and cached for each length. float32 and a "
-    "static cache do not climb.",
-    _CPU,
-)
 _SLOWER = note(
     _too_small_for_bfloat16,
     "On a CPU, float32 is faster for a model as small as this: a bfloat16 product of a small matrix and a single row "
@@ -79,7 +72,7 @@ class Dtype(Optimization):
         Choice(
             "bfloat16",
             "2 bytes per number, with the range of float32.",
-            (_CLIMBS, _SLOWER, _EMULATED),
+            (_SLOWER, _EMULATED),
             loss=31,
         ),
         Choice(

@@ -94,11 +94,6 @@ class Projections(Optimization):
                     "backend/worker/patch/quantized.py, joinable_4bit",
                 ),
                 note(
-                    lambda s: s.facts.architecture == "falcon_h1" and s.choices["quantization"] == "none",
-                    "The multipliers of Falcon-H1 become part of its matrices, which rounds these once more.",
-                    _SOURCE,
-                ),
-                note(
                     lambda s: s.facts.architecture not in (*_KNOWN, *_WHOLE) and s.facts.shared_inputs != 0,
                     "Untested with this architecture: matrices named like those of Llama or BERT will be fused.",
                     _SOURCE,

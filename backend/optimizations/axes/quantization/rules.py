@@ -292,18 +292,9 @@ _STANDS_IN = note(
     "backend/optimizations/subject.py: mxfp4_by_own",
 )
 
-_OTHER_DTYPE = note(
-    lambda s: s.runs_mxfp4 and not s.mxfp4_by_own and s.compute_dtype != "bfloat16",
-    "The MXFP4 kernels compute in bfloat16: another dtype is untested.",
-    "triton_kernels 3.5: tensor_details/layout_details/hopper_value.py, mxfp4_to_bf16_triton",
-    fix=(("dtype", "bfloat16"),),
-)
-
-
 MXFP4_CHECKPOINT = (
     *_NATIVE,
     _STANDS_IN,
-    _OTHER_DTYPE,
     fallback(
         lambda s: s.facts.source.kind == "gguf",
         "GGUF weights are dequantized while they are loaded: memory and speed are those of the dense model.",
@@ -325,16 +316,9 @@ _NOT_GPT_OSS = blocked(
     "transformers 5.22: integrations/mxfp4.py, replace_with_mxfp4_linear",
 )
 
-_ODD_BLOCKS = blocked(
-    lambda s: s.has_mxfp4 and any(m.columns % 32 for m in s.facts.matrices if m.kind == "expert"),
-    "MXFP4 quantizes blocks of 32 weights, and the width of this model's experts is not a multiple of 32.",
-    "OCP Microscaling Formats v1.0, table 1",
-)
-
-MXFP4 = (_NOT_GPT_OSS, _DENSE_GPT_OSS, _ODD_BLOCKS, *_NATIVE, _STANDS_IN, _OTHER_DTYPE)
+MXFP4 = (_NOT_GPT_OSS, _DENSE_GPT_OSS, *_NATIVE, _STANDS_IN)
 
 DEQUANTIZED = (
-    _ODD_BLOCKS,
     blocked(
         lambda s: not s.has_mxfp4,
         "There is nothing to dequantize: this checkpoint has no MXFP4 weights.",

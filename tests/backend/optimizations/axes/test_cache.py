@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import QuantizedCache
 
-from tests.support.machines import CPU, H200, facts, settled
+from tests.support.machines import H200, facts, settled
 from tests.support.tiny_models import tiny
 from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models.facts import CacheLayers
@@ -134,17 +134,3 @@ def test_kernels_read_8_bits_where_queries_are_normed_by_head(model: str, reads:
     arm = {"cache": "static-fp8", "loop": "own", "kernels": "local"}
     verdicts = settled(facts(f"random:{model}"), arm, H200).blocked
     assert any("reads 8 bits" in verdict.reason for verdict in verdicts) is not reads
-
-
-@pytest.mark.parametrize(
-    ("kv_heads", "head_dim", "told"), [(2, 32, False), (3, 64, False), (3, 32, True), (1, 8, True)]
-)
-@pytest.mark.parametrize("cache", ["quantized-hqq4", "quantized-quanto4"])
-def test_elements_of_a_token_must_divide_into_groups_of_64(
-    cache: str, kv_heads: int, head_dim: int, told: bool
-) -> None:
-    model = replace(facts("SmolLM2-135M-Instruct"), kv_heads=kv_heads, head_dim=head_dim)
-    verdicts = settled(model, {"cache": cache}, CPU).verdicts
-    assert any("in groups of 64" in verdict.reason for verdict in verdicts) is told
-    fp8 = settled(model, {"cache": "quantized-fp8"}, CPU).verdicts
-    assert not any("groups" in verdict.reason for verdict in fp8)

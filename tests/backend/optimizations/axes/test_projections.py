@@ -123,10 +123,3 @@ def test_blocks_of_four_bits_must_end_with_their_row_or_their_matrix(
     model = replace(facts("random:Qwen3-0.6B"), matrices=(Matrix("linear", 2, rows, columns),))
     refused = settled(model, {"projections": "fused", "quantization": quantization}, H200).blocked
     assert any("has numbers of two rows" in verdict.reason for verdict in refused) is not fits
-
-
-@pytest.mark.parametrize(("quantization", "rounded"), [("none", True), ("torchao-int8", False)])
-def test_multipliers_are_rounded_into_dense_rows_alone(quantization: str, rounded: bool) -> None:
-    model, choices = facts("random:Falcon-H1-0.5B-Base"), {"projections": "fused", "quantization": quantization}
-    reasons = [verdict.reason for verdict in settled(model, choices, H200).verdicts]
-    assert any("rounds these once more" in reason for reason in reasons) is rounded
