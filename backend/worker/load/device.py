@@ -23,8 +23,7 @@ class Observed:
 
     stages_s      seconds of each stage: context (CUDA), tokenizer, read (with a device map also the copies to the
                   device), warm_up (of the allocator), quantize, move, fill (random weights)
-    peak_bytes    peak memory: host (resident) and, on GPUs, device (reserved by the allocator, of all devices together;
-                  without what generating random weights took, where they are quantized afterwards)
+    peak_bytes    peak memory: host (resident) and, on GPUs, device (reserved by the allocator, of all devices together)
     cached_share  share of the weight files that was in the page cache before they were read; None where unknown
     """
 
@@ -123,8 +122,9 @@ def _reserved_bytes(plan: LoadPlan) -> int:
 def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
     """Around `from_pretrained`: skip the allocator's warm-up where the plan says so, else measure it."""
     observed.counts |= {"load_warmup_bytes": 0.0, "load_moved_bytes": 0.0}
+    stage = "fill" if plan.source.kind == "random" else "read"
     if plan.device == "cpu":
-        with observed.stage("read"):
+        with observed.stage(stage):
             yield
         return
     warm_up = modeling_utils.caching_allocator_warmup
@@ -137,7 +137,7 @@ def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
             warm_up(*args, **kwargs)
         observed.counts["load_warmup_bytes"] += _reserved_bytes(plan) - before
 
-    with mock.patch.object(modeling_utils, "caching_allocator_warmup", observed_warm_up), observed.stage("read"):
+    with mock.patch.object(modeling_utils, "caching_allocator_warmup", observed_warm_up), observed.stage(stage):
         yield
 
 

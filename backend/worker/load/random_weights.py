@@ -8,8 +8,7 @@ import math
 import sys
 import threading
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, PreTrainedTokenizerFast
 from transformers.integrations.hub_kernels import allow_all_hub_kernels
 
-from tokendyno.backend import hardware
 from tokendyno.backend.models import resolve
 from tokendyno.backend.models.families import is_encoder
 from tokendyno.backend.models.files.config_fields import decode_config
@@ -54,24 +52,33 @@ def empty_model(config_json: str, dtype: str, attention: str | None) -> Any:
 
 
 def initialize(model: Any, device: str) -> Any:
-    """Allocate a model of the meta device on `device` and fill it by the model's own initialization.
+    """Allocate a model of the meta device on `device` and draw its numbers, module by module, those within a module
+    after its own. The weights are the same for the same seed, device and version of torch."""
+    for path, module in list(model.named_modules()):
+        for own in (module._parameters, module._buffers):
+            for name, tensor in own.items():
+                if tensor is not None and f"{path}.{name}" not in model.all_tied_weights_keys:
+                    empty = torch.empty_like(tensor, device=device)
+                    own[name] = torch.nn.Parameter(empty) if own is module._parameters else empty
+        draw(model, module, path)
+    model.tie_weights()
+    return model
 
-    The weights are the same for the same seed, device and version of torch. Tensors that this initialization leaves out
-    (the routers of ERNIE 4.5) would hold whatever lies in memory: such parameters are drawn, such buffers are zero.
-    """
-    model.to_empty(device=device)
-    tensors = [t for t in (*model.parameters(), *model.buffers()) if t.is_floating_point() and t.numel()]
+
+def draw(model: Any, module: Any, path: str) -> None:
+    """Fill a module's own tensors, but for those on the meta device, by the model's initialization, from a seed by its
+    path. What that leaves out (the routers of ERNIE 4.5) would hold whatever lies in memory: such parameters are drawn,
+    such buffers are zero."""
+    own = (*module._parameters.values(), *module._buffers.values())
+    tensors = [t for t in own if t is not None and not t.is_meta and t.is_floating_point() and t.numel()]
     with torch.no_grad():
         for tensor in tensors:
             tensor[(0,) * tensor.ndim] = torch.nan
-        torch.manual_seed(RANDOM_SEED)
-        model.tie_weights()
-        model.initialize_weights()
-        model.tie_weights()
+        torch.manual_seed(RANDOM_SEED + zlib.crc32(path.encode()))
+        model._init_weights(module)
         for tensor in tensors:
             if tensor[(0,) * tensor.ndim].isnan().item():
                 tensor.normal_(0, _STD) if isinstance(tensor, torch.nn.Parameter) else tensor.zero_()
-    return model
 
 
 def byte_tokenizer(vocab_size: int) -> PreTrainedTokenizerFast:
@@ -109,63 +116,9 @@ def word_of(number: int) -> str:
 
 # --- as a checkpoint -----------------------------------------------------------------------------
 
-# Random weights as a checkpoint, so that transformers quantizes them while it loads them. A tensor is generated, or
-# handed over, when transformers reads it. The GPU generates the numbers and host memory keeps them, as if they came
-# from a file: dense tensors on the GPU would leave reserved memory between the quantized ones.
-
-STAGING_BYTES = 64 << 20
-"""Size of the pinned buffer through which tensors are copied to the host: faster than into freshly allocated pages."""
-
-HOST_MARGIN_BYTES = 2 << 30  # left free for quantizing
-GPU_MARGIN_BYTES = 1 << 30
-
-
-@dataclass(frozen=True, slots=True)
-class Staging:
-    """Where random weights are generated and where they wait.
-
-    to_host  whether the tensors wait in host memory
-    note     for the user where this is unusual, else ""
-    """
-
-    device: str
-    to_host: bool = False
-    note: str = ""
-
-
-def choose_staging(dense_bytes: int, gpu: str, gpu_free_bytes: int, host_free_bytes: int) -> Staging:
-    """Where to generate and keep dense weights, so that the GPU holds only quantized ones at the end."""
-    fits_host = dense_bytes + HOST_MARGIN_BYTES <= host_free_bytes
-    if fits_host and dense_bytes + GPU_MARGIN_BYTES <= gpu_free_bytes:
-        return Staging(gpu, to_host=True)
-    dense = f"{dense_bytes / 1e9:,.1f} GB of dense random weights"
-    if not fits_host and 1.6 * dense_bytes < gpu_free_bytes:  # dense, plus 8-bit and some scratch
-        return Staging(
-            gpu, note=f"no room in host memory for {dense}: quantized on the GPU, which keeps more memory reserved"
-        )
-    return Staging("cpu", note=f"no room on the GPU for {dense}: generated on the CPU, which gives different numbers")
-
-
-def copy_to_host(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The tensors in host memory, each in an allocation of its own, so that dropping it frees memory. They are copied
-    through a buffer, so that all of torch's threads share the first touch of the new pages."""
-    on_gpu = any(tensor.is_cuda for tensor in tensors.values())
-    buffer = torch.empty(STAGING_BYTES, dtype=torch.uint8, pin_memory=on_gpu)
-    copies = {name: torch.empty(t.shape, dtype=t.dtype, device="cpu") for name, t in tensors.items()}
-    for name, copied in copies.items():
-        source, target = (t.detach().reshape(-1).view(torch.uint8) for t in (tensors[name], copied))
-        for begin in range(0, source.numel(), buffer.numel()):
-            part = source[begin : begin + buffer.numel()]
-            staged = buffer[: part.numel()]
-            staged.copy_(part)  # waits for the GPU
-            target[begin : begin + part.numel()].copy_(staged)
-    return copies
-
-
-# --- drawn tensors -------------------------------------------------------------------------------
-
-# For ranks that share a model of which host memory could not hold a copy each: a tensor is drawn on the device when a
-# part of it is read, and only that part is kept.
+# Random weights as a checkpoint, which transformers quantizes or splits while it loads them. A tensor is drawn on the
+# device when it is read, as if it came from a file: a whole dense model there would leave reserved memory between
+# quantized tensors, and host memory has no room for a copy for each rank.
 
 _DRAWING = threading.Lock()
 """transformers reads in several threads, and they share torch's seed."""
@@ -182,15 +135,16 @@ class Scratch:
         sizes = [sum(_aligned_bytes(p) for p in module._parameters.values() if p is not None) for module in modules]
         self._bytes = torch.empty(max(sizes, default=0), dtype=torch.uint8, device=device)
 
-    def parameters(self, module: Any) -> dict[str, Any]:
-        """Uninitialized parameters with the names, shapes and dtypes of this module's."""
+    def tensors(self, module: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Uninitialized parameters and buffers with the names, shapes and dtypes of this module's."""
         parameters, begin = dict(module._parameters), 0
         for name, parameter in module._parameters.items():
             if parameter is not None:
                 memory = self._bytes[begin : begin + parameter.nbytes].view(parameter.dtype).view(parameter.shape)
                 parameters[name] = torch.nn.Parameter(memory, False)
                 begin += _aligned_bytes(parameter)
-        return parameters
+        device, buffers = self._bytes.device, module._buffers.items()
+        return parameters, {name: b if b is None else torch.empty_like(b, device=device) for name, b in buffers}
 
 
 def _aligned_bytes(tensor: Any) -> int:
@@ -202,16 +156,16 @@ def _safetensors_dtype(dtype: torch.dtype) -> str:
 
 
 class Drawn:
-    """A parameter that is drawn when it is read, with the interface of a safetensors slice.
+    """A parameter or buffer that is drawn when it is read, with the interface of a safetensors slice.
 
-    The model's own initialization draws it whole, from a seed by its name: each rank draws the same and keeps its part.
+    Its module is drawn whole, with the numbers that `initialize` gives it: each rank draws the same and keeps its part.
     """
 
-    def __init__(self, model: Any, path: str, name: str, scratch: Scratch) -> None:
-        self._model, self._module, self._name, self._scratch = model, model.get_submodule(path), name, scratch
-        self._seed = RANDOM_SEED + zlib.crc32(f"{path}.{name}".encode())
-        parameter = self._module._parameters[name]
-        self._shape, self._dtype = parameter.shape, _safetensors_dtype(parameter.dtype)
+    def __init__(self, model: Any, name: str, scratch: Scratch) -> None:
+        self._path, _, self._name = name.rpartition(".")
+        self._model, self._module, self._scratch = model, model.get_submodule(self._path), scratch
+        tensor = getattr(self._module, self._name)
+        self._shape, self._dtype = tensor.shape, _safetensors_dtype(tensor.dtype)
 
     def get_dtype(self) -> str:
         return self._dtype
@@ -221,82 +175,37 @@ class Drawn:
 
     def __getitem__(self, index: Any) -> torch.Tensor:
         owner = copy.copy(self._module)
-        owner._modules = {}
-        with _DRAWING, torch.no_grad():
-            owner._parameters = self._scratch.parameters(self._module)
-            torch.manual_seed(self._seed)
-            self._model._init_weights(owner)
-            return owner._parameters[self._name].data[index].clone()
+        with _DRAWING:
+            owner._parameters, owner._buffers = self._scratch.tensors(self._module)
+            draw(self._model, owner, self._path)
+            return getattr(owner, self._name).detach()[index].clone()
 
 
 def drawn_state(model: Any, device: str) -> dict[str, Drawn]:
-    """The parameters of a model on the meta device, without tied ones, by name."""
-    scratch = Scratch(model.modules(), device)
-    return {
-        f"{path}.{name}": Drawn(model, path, name, scratch)
-        for path, module in model.named_modules()
-        for name, parameter in module._parameters.items()
-        if parameter is not None and f"{path}.{name}" not in model.all_tied_weights_keys
-    }
+    """What a checkpoint of a model on the meta device holds, by name: tied weights once, and nothing empty."""
+    scratch, tied = Scratch(model.modules(), device), model.all_tied_weights_keys
+    names = [name for name, tensor in model.state_dict().items() if tensor.numel() and name not in tied]
+    return {name: Drawn(model, name, scratch) for name in names}
 
 
 MXFP4_MEAN_SQUARE = 8.5625  # of the 16 values of a 4-bit float: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives
-HOST_SHARE = 0.8
-"""Share of host memory that all ranks' copies of a model may take."""
-COPIED_BYTES = 32_000_000_000
-"""Size of the largest model that each rank draws whole and copies to host memory; beyond, that takes over a minute."""
-
-_DRAWN = "{}: drawn tensor by tensor, which gives different numbers"
-
 NOT_MXFP4 = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]
 """Modules that the published gpt-oss checkpoints list as not quantized."""
 
 
-def load_as_checkpoint(plan: LoadPlan, observed: Observed, staging: Staging | None = None) -> Any:
+def load_as_checkpoint(plan: LoadPlan, observed: Observed) -> Any:
     """A model with random weights that are quantized, dequantized or split over ranks while they are loaded."""
-    with observed.stage("fill"):
-        checkpoint = random_checkpoint(plan, staging)
-    observed.note = checkpoint.note
-    if plan.device != "cpu":
-        torch.cuda.reset_peak_memory_stats()  # loading a real checkpoint has no such peak
-    dtype = checkpoint.config.dtype
-    keywords = device_keywords(plan) | quantization.keywords(plan, dtype)
-    keywords |= parallel.keywords(plan, checkpoint.config.model_type)
+    model_class, config, state = random_checkpoint(plan)
+    keywords = device_keywords(plan) | quantization.keywords(plan, config.dtype)
+    keywords |= parallel.keywords(plan, config.model_type)
     with observing(plan, observed), quantization.observing(plan, observed):
-        model = checkpoint.model_class.from_pretrained(
-            None, config=checkpoint.config, state_dict=dict(checkpoint.state), dtype=dtype, **keywords
-        )
-    del checkpoint
-    if plan.parallel.ranks > 1 and plan.device == "cuda":
+        model = model_class.from_pretrained(None, config=config, state_dict=state, dtype=config.dtype, **keywords)
+    del state
+    if plan.device == "cuda":
         torch.cuda.empty_cache()  # frees the `Scratch`
     quantization.finish(model, plan)
     parallel.finish(model, plan)
     return moved(model, plan, observed)
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """Arguments of `model_class.from_pretrained(None, config=config, state_dict=state)`. `note`: for the user where the
-    weights were not generated in the usual place, else ""."""
-
-    model_class: Any
-    config: Any
-    state: Mapping[str, "ReadOnce | RandomBytes | Drawn | torch.Tensor"]
-    note: str = ""
-
-
-class ReadOnce:
-    """A tensor that is handed over when it is read: the reader then holds the only reference."""
-
-    def __init__(self, tensors: dict[str, torch.Tensor], name: str) -> None:
-        self._tensors, self._name = tensors, name
-        self._dtype = _safetensors_dtype(tensors[name].dtype)
-
-    def get_dtype(self) -> str:
-        return self._dtype
-
-    def __getitem__(self, index: Any) -> torch.Tensor:
-        return self._tensors.pop(self._name)
 
 
 class RandomBytes:
@@ -329,50 +238,12 @@ class RandomBytes:
         return part
 
 
-def random_checkpoint(plan: LoadPlan, staging: Staging | None = None) -> Checkpoint:
-    """The weights of `random_model` as a checkpoint; only MXFP4 experts have other numbers, since they are generated in
-    MXFP4. `staging` None: chosen by the free memory."""
+def random_checkpoint(plan: LoadPlan) -> tuple[Any, Any, dict[str, Drawn | RandomBytes]]:
+    """Class, config and state of a checkpoint with the weights of `random_model`; only MXFP4 experts have other
+    numbers, since they are generated in MXFP4."""
     model = empty_model(plan.source.config_json, plan.dtype, plan.attention)
-    experts: dict[str, RandomBytes] = {}
-    if plan.quantization.startswith("mxfp4"):
-        experts = random_mxfp4_experts(model, plan.device)
-    if plan.quantization == "none" and (note := _too_large(model, plan)):
-        return Checkpoint(type(model), model.config, drawn_state(model, plan.device), note)
-    staging = staging or _staging_of(model, plan.device)
-    model = initialize(model, staging.device)
-    excluded = {*model.all_tied_weights_keys, *(name.rpartition("_")[0] for name in experts)}
-    tensors = {name: tensor for name, tensor in model.state_dict().items() if name not in excluded}
-    if staging.to_host:
-        tensors = copy_to_host(tensors)
-        model.to("meta")  # frees the GPU's copy, whoever still holds the model
-        torch.cuda.empty_cache()
-    if plan.parallel.ranks > 1:  # parts of tensors are read
-        return Checkpoint(type(model), model.config, {**tensors, **experts}, staging.note)
-    state: dict[str, ReadOnce | RandomBytes] = {name: ReadOnce(tensors, name) for name in tensors}
-    return Checkpoint(type(model), model.config, {**state, **experts}, staging.note)
-
-
-def _too_large(model: Any, plan: LoadPlan) -> str:
-    """Why a model of several devices is drawn tensor by tensor, the same on all ranks; "" where it is drawn whole."""
-    dense_bytes, ranks = _dense_bytes(model), plan.parallel.ranks
-    if ranks > 1 and ranks * dense_bytes > HOST_SHARE * hardware.host_memory()[0]:
-        return _DRAWN.format("no room for a copy for each rank in host memory")
-    if ranks > 1 and dense_bytes > COPIED_BYTES:
-        return _DRAWN.format(f"{dense_bytes / 1e9:,.1f} GB are too much to copy for each rank")
-    if plan.parallel.devices > 1 and _staging_of(model, plan.device).device == "cpu":
-        return _DRAWN.format("no room for the whole model on the first GPU")
-    return ""
-
-
-def _dense_bytes(model: Any) -> int:
-    return int(sum(parameter.nbytes for parameter in model.parameters()))
-
-
-def _staging_of(model: Any, device: str) -> Staging:
-    """By the memory that is free now; `model` is on the meta device."""
-    if device == "cpu":
-        return Staging("cpu")
-    return choose_staging(_dense_bytes(model), device, torch.cuda.mem_get_info()[0], hardware.host_memory()[1])
+    experts = random_mxfp4_experts(model, plan.device) if plan.quantization.startswith("mxfp4") else {}
+    return type(model), model.config, {**drawn_state(model, plan.device), **experts}
 
 
 def random_mxfp4_experts(model: Any, device: str) -> dict[str, RandomBytes]:
