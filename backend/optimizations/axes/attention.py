@@ -182,13 +182,10 @@ FLEX_RULES = (
         "transformers 5.22: _supports_flex_attn of its class is not True",
     ),
     blocked(
-        lambda s: s.facts.sinks and not s.cuda,
-        "flex_attention does not support attention sinks on a CPU.",
-        "transformers 5.22: integrations/flex_attention.flex_attention_forward",
-    ),
-    blocked(
-        lambda s: "sliding" in s.facts.layer_kinds and not s.cuda,
-        "On a CPU torch.compile generates C++ that does not build for a sliding-window mask (torch 2.13).",
+        lambda s: not s.cuda and (s.facts.sinks or "sliding" in s.facts.layer_kinds),
+        "On a CPU flex_attention does not support attention sinks, and for a sliding-window mask torch.compile writes "
+        "C++ that does not build (torch 2.13).",
+        "transformers 5.22: integrations/flex_attention.flex_attention_forward; "
         "tests/backend/optimizations/axes/test_attention.py",
     ),
     blocked(
@@ -257,23 +254,18 @@ class Attention(Optimization):
         Choice(
             "flex_attention", "PyTorch's attention with compiled masks and score modifications.", FLEX_RULES, loss=24
         ),
-        Choice(
-            FA2,
-            "The package flash-attn.",
-            (*flash_rules(FA2), _WITHOUT_SINKS, _from_hub(FA2), _UNTRACED),
-            title=_TITLES[FA2],
-        ),
-        Choice(
-            FA3,
-            "The package flash-attn-3, for Hopper.",
-            (*flash_rules(FA3), _WITHOUT_SINKS, _from_hub(FA3), _UNTRACED),
-            title=_TITLES[FA3],
-        ),
-        Choice(
-            FA4,
-            "The package flash-attn-4, for Hopper and Blackwell.",
-            (*flash_rules(FA4), _BEFORE_HOPPER, _from_hub(FA4), _UNTRACED),
-            title=_TITLES[FA4],
+        *(
+            Choice(
+                name,
+                f"The package {_PACKAGES[name]}, for {gpus}.",
+                (*flash_rules(name), rule, _from_hub(name), _UNTRACED),
+                title=_TITLES[name],
+            )
+            for name, gpus, rule in (
+                (FA2, "Ampere and later", _WITHOUT_SINKS),
+                (FA3, "Hopper", _WITHOUT_SINKS),
+                (FA4, "Hopper and Blackwell", _BEFORE_HOPPER),
+            )
         ),
         Choice(
             HUB_FA2,

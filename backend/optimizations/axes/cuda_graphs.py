@@ -11,19 +11,14 @@ _CAPTURE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"
 
 
 _NEEDS_CUDA = blocked(lambda s: not s.cuda, "CUDA graphs need a CUDA device.", _CAPTURE)
-_OFF_RULES = (
+_OFF_RULES = tuple(
     blocked(
-        lambda s: s.replays_graphs and s.choices["compile"] == "reduce-overhead",
-        "reduce-overhead means CUDA graphs; without them it is the mode default.",
+        lambda s, mode=mode: s.replays_graphs and s.choices["compile"] == mode,  # type: ignore[misc]
+        f"{mode} uses CUDA graphs; without them it is the mode {plain}.",
         _DOCS,
-        fix=(("compile", "default"),),
-    ),
-    blocked(
-        lambda s: s.replays_graphs and s.choices["compile"] == "max-autotune",
-        "max-autotune uses CUDA graphs; without them it is the mode max-autotune-no-cudagraphs.",
-        _DOCS,
-        fix=(("compile", "max-autotune-no-cudagraphs"),),
-    ),
+        fix=(("compile", plain),),
+    )
+    for mode, plain in (("reduce-overhead", "default"), ("max-autotune", "max-autotune-no-cudagraphs"))
 )
 _COMPILE_RULES = (
     _NEEDS_CUDA,

@@ -6,14 +6,10 @@ from tokendyno.backend.script.parts import Script
 
 _CODE = "transformers 5.22: modeling_utils.py"
 
-_NO_FILES = note(
-    lambda s: s.facts.random,
-    "Random weights are created on the device: no files are read, so this changes nothing.",
-    "backend/worker/load/random_weights.py",
-)
-_NO_GPU = note(
-    lambda s: not s.cuda and not s.facts.random,
-    "Without a GPU nothing is moved and there is no allocator to warm up, so this changes nothing.",
+_NOTHING_TO_MOVE = note(
+    lambda s: s.facts.random or not s.cuda,
+    "Without files to read (random weights are created on the device), or a GPU to move weights to, this changes "
+    "nothing.",
     f"{_CODE}: caching_allocator_warmup",
 )
 _PLACED_ANYWAY = blocked(
@@ -50,13 +46,13 @@ class Loading(Optimization):
         Choice(
             "no-warmup",
             "The same, but memory is reserved piecemeal as tensors arrive.",
-            (_NO_FILES, _NO_GPU),
+            (_NOTHING_TO_MOVE,),
             title="device_map, no warm-up",
         ),
         Choice(
             "plain",
             "The whole model is loaded into host memory, then moved: what a script without device_map does.",
-            (_NO_FILES, _NO_GPU, _PLACED_ANYWAY),
+            (_NOTHING_TO_MOVE, _PLACED_ANYWAY),
         ),
     )
 

@@ -222,9 +222,8 @@ _PLANS = "transformers 5.22: distributed/tensor_parallel.py, expert_parallel.py;
 _MAPS = "transformers 5.22: integrations/accelerate.py; accelerate 1.15: utils/modeling.py, hooks.py"
 _SEEN = "tests/backend/executors/test_ranks.py; lab/measurements.md"
 COMPILED = (
-    "Each rank compiles the step for itself, exchanges included. Seen in float32 with a Llama over two processes, and "
-    "with Llama 3 8B and Qwen 3 0.6B over two H200s: one graph, no graph break, no recompilation, and the same greedy "
-    "text as one process without compilation. The ledger counts them."
+    "Each rank compiles the step for itself, exchanges included: seen on two H200s with Llama 3 8B and Qwen 3 0.6B, as "
+    "one graph with the greedy text of one process. The ledger counts graphs and their breaks."
 )
 
 
@@ -245,18 +244,21 @@ def ranks_of(choices: Mapping[str, str]) -> int:
     return devices if kind in ("tensor", "expert") else 1
 
 
-def _choices() -> tuple[Choice, ...]:
-    choices = [Choice("off", "One process with one device has the whole model.")]
-    for ranks in SIZES:
-        summary = f"Each matrix is split over {ranks} ranks, which add up their parts twice in every layer."
-        choices.append(Choice(f"tensor-{ranks}", summary, title=f"tensor parallel, {ranks} ranks"))
-    for ranks in SIZES:
-        summary = f"Whole experts are shared out over {ranks} ranks, and all else is split as with tensor-{ranks}."
-        choices.append(Choice(f"expert-{ranks}", summary, title=f"expert parallel, {ranks} ranks"))
-    for gpus in SIZES:
-        summary = f'One process with device_map="auto": its layers lie on {gpus} GPUs, which work one after the other.'
-        choices.append(Choice(f"device-map-{gpus}", summary, title=f"device map, {gpus} GPUs"))
-    return tuple(choices)
+_WAYS = {
+    "tensor": (
+        "tensor parallel, {} ranks",
+        "Each matrix is split over {} ranks, which add up their parts twice a layer.",
+    ),
+    "expert": (
+        "expert parallel, {} ranks",
+        "Whole experts are shared out over {0} ranks, and all else is split as with tensor-{0}.",
+    ),
+    "device-map": (
+        "device map, {} GPUs",
+        'One process with device_map="auto": its layers lie on {} GPUs, which work one after the other.',
+    ),
+}
+"""By kind of choice: title and summary, with a place for the number of devices."""
 
 
 class Parallel(Optimization):
@@ -277,10 +279,6 @@ class Parallel(Optimization):
         ),
         **{f"device-map-{size}": ("device_map", "max_memory", "accelerate", "balanced") for size in SIZES},
     }
-    elsewhere = {
-        ("sequential", "balanced_low_0"): 'Of device_map only "auto" is offered, which is "balanced": "sequential" '
-        'fills one GPU before the next, and "balanced_low_0" leaves room on the first.'
-    }
     renamed = {
         "tp_plan": "distributed_config=DistributedConfig(tp_size=N)",
         "tp_size": "distributed_config=DistributedConfig(tp_size=N)",
@@ -290,7 +288,14 @@ class Parallel(Optimization):
     costs = dict.fromkeys(("tensor-2", "expert-2"), "an exchange between all ranks after each half of a layer") | {
         "device-map-2": "copies between GPUs that wait for each other"
     }
-    choices = _choices()
+    choices = (
+        Choice("off", "One process with one device has the whole model."),
+        *(
+            Choice(f"{kind}-{size}", summary.format(size), title=title.format(size))
+            for kind, (title, summary) in _WAYS.items()
+            for size in SIZES
+        ),
+    )
 
     def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
         if name == "off":

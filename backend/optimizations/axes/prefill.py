@@ -83,6 +83,11 @@ _CHUNKS = (
 )
 
 
+_EACH_LENGTH = note(
+    lambda s: s.choices["shapes"] == "exact",
+    "Each length of a prompt is captured or compiled anew, in the warm-up: shapes=buckets makes few of them.",
+    "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
+)
 _CAPTURED = (
     blocked(lambda s: not s.cuda, "CUDA graphs need a CUDA device.", _CAPTURE),
     blocked(
@@ -99,11 +104,7 @@ _CAPTURED = (
         (("experts", "triton"),),
     ),
     *_UNTRIED,
-    note(
-        lambda s: s.cuda and s.choices["shapes"] == "exact",
-        "Each length of a prompt is a graph of its own, captured in the warm-up: shapes=buckets makes few of them.",
-        "backend/worker/loop/cuda_graph.py",
-    ),
+    _EACH_LENGTH,
 )
 
 
@@ -128,11 +129,7 @@ _COMPILED = (
     ),
     _OTHER_LAYERS,
     *_UNTRIED,
-    note(
-        lambda s: s.choices["shapes"] == "exact",
-        "Each length of a prompt is compiled anew, in the warm-up: shapes=buckets makes few of them.",
-        "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
-    ),
+    _EACH_LENGTH,
 )
 
 

@@ -55,16 +55,10 @@ class Projections(Optimization):
             "One matrix for q, k, v and one for gate, up: two GEMMs instead of five, in the same memory.",
             (
                 blocked(
-                    lambda s: s.facts.architecture in _WHOLE,
-                    "This architecture already has q, k and v in one matrix, and no gate or one fused with up: "
-                    "nothing is left to fuse.",
-                    "transformers 5.22: GPT2Attention.c_attn, Phi3Attention.qkv_proj; fused by a test",
-                ),
-                blocked(
-                    lambda s: s.facts.shared_inputs == 0 and s.facts.architecture not in _WHOLE,
-                    "No linear layers that this model's text passes through have an input in common and names like "
-                    "those of Llama or BERT: there is nothing to fuse.",
-                    "counted in the model that transformers builds",
+                    lambda s: s.facts.architecture in _WHOLE or s.facts.shared_inputs == 0,
+                    "This architecture has q, k and v in one matrix already, or no linear layers with an input in "
+                    "common and names like those of Llama or BERT: there is nothing to fuse.",
+                    "counted in the model that transformers builds; fused by a test",
                 ),
                 blocked(
                     lambda s: s.facts.architecture in ("zamba", "zamba2"),

@@ -27,17 +27,9 @@ _RULES = (
         "transformers 5.22: generation/utils.py, _is_stateful",
     ),
     blocked(
-        lambda s: s.cache.static,
-        "Rejected draft tokens are cropped from the cache, which a static cache does not support: transformers "
-        "refuses it.",
-        _CODE,
-        fix=(("cache", "dynamic"),),
-    ),
-    blocked(
-        lambda s: s.cache.quantized,
-        "Rejected draft tokens are cropped from the cache, which a quantized cache does not support: it fails at "
-        "the first one.",
-        "transformers 5.22: cache_utils.py, DynamicLayer.crop on the layers of QuantizedCache",
+        lambda s: s.cache.static or s.cache.quantized,
+        "Rejected draft tokens are cropped from the cache, which neither a static nor a quantized cache supports.",
+        f"{_CODE}; cache_utils.py, DynamicLayer.crop on the layers of QuantizedCache",
         fix=(("cache", "dynamic"),),
     ),
     blocked(
