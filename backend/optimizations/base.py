@@ -38,9 +38,6 @@ LAYER_OF = "org/name:Layer"
 
 _REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}(@[\w.-]{1,64})?(:\w{1,64})?")
 
-MOST_LOSS = 1_000
-"""Sorts after every declared loss."""
-
 
 When = Callable[[Subject], bool]
 Reason = str | Callable[[Subject], str]
@@ -182,10 +179,8 @@ class Optimization:
 
     def loss(self, name: str) -> int:
         """How much is lost with that choice, for sorting: 0 for the default, most for what is never suggested."""
-        if name == self.default:
-            return 0
-        loss = self.choice(name).loss
-        return MOST_LOSS if loss is None else loss
+        loss = 0 if name == self.default else self.choice(name).loss
+        return 1_000 if loss is None else loss
 
     def fix_of(self, rule: Rule) -> dict[str, str]:
         return {self.name: rule.becomes or self.default} if rule.fix is None else dict(rule.fix)

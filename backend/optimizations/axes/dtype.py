@@ -2,39 +2,32 @@
 
 from tokendyno.backend.optimizations.base import Choice, Optimization, Rule, note
 from tokendyno.backend.optimizations.subject import Subject
-from tokendyno.backend.plan import ONE_THREAD_BELOW_BYTES, Plan
-from tokendyno.backend.predict.weights import weight_bytes
+from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.units import three
 
 _CPU = "measured: docs/figures.md, Memory"
 
 
-def _too_small_for_bfloat16(s: Subject) -> bool:
-    """Whether the model is as small as those that a worker runs on one thread: measured on either side of that size."""
-    small = weight_bytes(s.facts, "bfloat16", s.choices["quantization"]) < ONE_THREAD_BELOW_BYTES
-    return s.decoder and not s.cuda and small
-
-
-_SLOWER = note(
-    _too_small_for_bfloat16,
-    "On a CPU, float32 is faster for a model as small as this: a bfloat16 product of a small matrix and a single row "
-    "takes 1.3 to 3 times as long.",
-    _CPU,
-)
-
-
-def _why_float32(s: Subject) -> str:
-    """By which measurement "auto" is not the checkpoint's dtype."""
+def _slower(s: Subject) -> str:
+    """The measurement by which bfloat16 is slower on this CPU, in words."""
     slow = s.slow_bfloat16
     assert slow is not None
     return (
-        f"auto -> float32: on this CPU, products of {slow.weight_bytes >> 20} MiB of bfloat16 weights took "
-        f"{three(slow.ratio)} times as long as in float32 (batch {slow.rows}). dtype=bfloat16 keeps the checkpoint's "
-        "format."
+        f"on this CPU, products of {slow.weight_bytes >> 20} MiB of bfloat16 weights took {three(slow.ratio)} times as "
+        f"long as in float32 (batch {slow.rows})."
     )
 
 
+_SETTLED = Rule(
+    "note",
+    lambda s: s.slow_bfloat16 is not None,
+    lambda s: f"auto -> float32: {_slower(s)} dtype=bfloat16 keeps the checkpoint's format.",
+    _CPU,
+    "float32",
+    (),
+)
+_SLOWER = note(lambda s: s.slow_bfloat16 is not None, lambda s: f"float32 is faster: {_slower(s)}", _CPU)
 _EMULATED = note(
     lambda s: s.cuda and s.compute_dtype == "bfloat16" and s.machine.capability < (8, 0),
     "This GPU has no bfloat16 arithmetic, which begins with compute capability 8.0 (Ampere): products run without "
@@ -67,7 +60,7 @@ class Dtype(Optimization):
         Choice(
             "auto",
             "The dtype of the checkpoint; on a CPU float32 where bfloat16 was measured to be slower.",
-            (_EMULATED, Rule("note", lambda s: s.slow_bfloat16 is not None, _why_float32, _CPU, "float32", ())),
+            (_EMULATED, _SETTLED),
         ),
         Choice(
             "bfloat16",

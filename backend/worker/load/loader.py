@@ -2,14 +2,12 @@
 
 import contextlib
 import ctypes
-import functools
 import mmap
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import torch
@@ -61,20 +59,16 @@ def of_pooler(missing: Collection[str]) -> set[str]:
 
 def drawn_anew(missing: Collection[str]) -> str:
     """A remark on tensors of the model that its checkpoint lacks, which transformers draws at random; "" for none."""
-    pooler = of_pooler(missing)
-    needed = set(missing) - pooler
-    remarks = []
-    if pooler:
-        remarks.append(
-            "the checkpoint has no pooler: one of random numbers is computed and timed, and no token's states depend "
-            "on it"
-        )
+    needed = set(missing) - of_pooler(missing)
     if needed:
-        remarks.append(
+        return (
             f"{len(needed):,} of the model's tensors are not in the checkpoint, first {min(needed)}, and were drawn at "
             "random: outputs are not the checkpoint's. Copy the weights again, or correct config.json"
         )
-    return "; ".join(remarks)
+    pooler = (
+        "the checkpoint has no pooler: one of random numbers is computed and timed, and no token's states depend on it"
+    )
+    return pooler if missing else ""
 
 
 class LoadedModel:
@@ -170,45 +164,33 @@ def _load_files(plan: LoadPlan, path: Path, downloaded: bool, observed: Observed
         kwargs["attn_implementation"] = plan.attention
         kwargs |= {"allow_all_kernels": True} if plan.any_kernel else {}
     observed.cached_share = cached_share([path] if gguf else path.glob("*.safetensors"))
-    with _gguf_read_once() if gguf else contextlib.nullcontext():
-        with reading(named("config", path, ("config.json",))):
-            config = AutoConfig.from_pretrained(folder, **safe)
-        if downloaded:
-            check_cached(path, plan.source.repo)
-        with observed.stage("tokenizer"), reading(named("tokenizer", path, TOKENIZER)):
-            tokenizer = AutoTokenizer.from_pretrained(folder, **safe)
-            tokenizer.name_or_path = str(path)
-        if not is_encoder(config.model_type):
-            with reading("generation_config.json"), contextlib.suppress(OSError):  # none, or no JSON
-                GenerationConfig.from_pretrained(folder, local_files_only=True)
-        if chosen := forget_own_choices(config):
-            kwargs["config"], observed.note = config, chosen
-        kwargs |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
-        kwargs |= parallel.keywords(plan, config.model_type)
-        model_class = auto_class(config.model_type)
-        blaming = blaming_config(lambda: model_class.from_config(config))
-        with observing(plan, observed), quantization.observing(plan, observed), blaming, blaming_weights(folder):
-            model, report = model_class.from_pretrained(
-                folder, dtype=plan.dtype, output_loading_info=True, **safe, **kwargs
-            )
-            missing = report["missing_keys"]
-            quantization.quantize_drawn(model, missing)
-        observed.note = "; ".join(filter(None, [drawn_anew(missing), observed.note]))
-        observed.counts["drawn_tensors"] = float(len(missing) - len(of_pooler(missing)))
-        quantization.finish(model, plan)
-        parallel.finish(model, plan)
-        return moved(model, plan, observed), tokenizer
-
-
-@contextlib.contextmanager
-def _gguf_read_once() -> Iterator[None]:
-    """Cache what transformers 5.22 reads from a GGUF file during a load: it parses the file three times (2 s each for
-    49,152 words) and builds the same table of tensor names for each module. SmolLM2 takes 10 s instead of 16."""
-    import gguf
-
-    reader, names = functools.cache(gguf.GGUFReader), functools.cache(gguf.get_tensor_name_map)
-    with mock.patch.multiple(gguf, GGUFReader=reader, get_tensor_name_map=names):
-        yield
+    with reading(named("config", path, ("config.json",))):
+        config = AutoConfig.from_pretrained(folder, **safe)
+    if downloaded:
+        check_cached(path, plan.source.repo)
+    with observed.stage("tokenizer"), reading(named("tokenizer", path, TOKENIZER)):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **safe)
+        tokenizer.name_or_path = str(path)
+    if not is_encoder(config.model_type):
+        with reading("generation_config.json"), contextlib.suppress(OSError):  # none, or no JSON
+            GenerationConfig.from_pretrained(folder, local_files_only=True)
+    if chosen := forget_own_choices(config):
+        kwargs["config"], observed.note = config, chosen
+    kwargs |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
+    kwargs |= parallel.keywords(plan, config.model_type)
+    model_class = auto_class(config.model_type)
+    blaming = blaming_config(lambda: model_class.from_config(config))
+    with observing(plan, observed), quantization.observing(plan, observed), blaming, blaming_weights(folder):
+        model, report = model_class.from_pretrained(
+            folder, dtype=plan.dtype, output_loading_info=True, **safe, **kwargs
+        )
+        missing = report["missing_keys"]
+        quantization.quantize_drawn(model, missing)
+    observed.note = "; ".join(filter(None, [drawn_anew(missing), observed.note]))
+    observed.counts["drawn_tensors"] = float(len(missing) - len(of_pooler(missing)))
+    quantization.finish(model, plan)
+    parallel.finish(model, plan)
+    return moved(model, plan, observed), tokenizer
 
 
 # --- the page cache: files in it are read at the speed of memory, others at that of the disk ----

@@ -38,11 +38,6 @@ def apply(model: Any, plan: LoadPlan) -> None:
         mapping = mapping_of(dict(plan.kernels_mapping), plan.device)
     elif plan.kernels == "local":
         packages = kernel_packages.layers(Path(plan.kernels_path), plan.device)
-        if not packages:
-            raise InputError(
-                f"The kernel folder {plan.kernels_path} has no layers for {plan.device}. Name another with "
-                "TOKENDYNO_KERNELS."
-            )
         mapping = local_mapping(packages, plan.device)
         if StepEnd.__name__ in mapping and model.can_generate():
             add_step_end(model)
@@ -152,23 +147,15 @@ def hub_mapping(layers: Iterable[str], device: str) -> dict[str, Any]:
     mapped = get_kernel_mapping_transformers()
     folders, cached = local_overrides(), kernel_packages.offline_repos()
     mapping: dict[str, Any] = {}
-    missing: set[str] = set()
     for layer in layers:
         for kind, mode, repo in _repositories(mapped.get(layer, {})):
             name = repo._repo_id
-            if kind != device or not name.startswith(f"{kernel_packages.PUBLISHER}/"):
-                continue
-            if hub_offline() and name not in cached:
-                missing.add(name)
+            trusted = name.startswith(f"{kernel_packages.PUBLISHER}/")
+            if kind != device or not trusted or (hub_offline() and name not in cached):
                 continue
             if name in folders:
                 repo = LayerOfDevice(folders[name], repo.layer_name, device)
             mapping.setdefault(layer, {}).setdefault(device, {})[mode] = repo
-    if missing and not mapping:
-        raise InputError(
-            f"HF_HUB_OFFLINE is set, and {', '.join(sorted(missing))} are not in the Hub cache. Name folders for them "
-            "in LOCAL_KERNELS, or set kernels=off."
-        )
     return mapping
 
 

@@ -173,16 +173,12 @@ def _joined(weights: list[Any]) -> Any:
         tiles = torch.cat([weight.qdata for weight in weights])  # (rows / 8, columns / 128, 32, 4)
         scales = torch.cat([weight.scale_and_zero for weight in weights], 1)  # (columns / 128, rows, 2)
         return nn.Parameter(type(first)(tiles, scales, first.block_size, size), requires_grad=False)
-    if not _by_rows(first):
-        return nn.Parameter(torch.cat([weight.data for weight in weights]), requires_grad=False)
+    if type(first).__name__ != "Int8Tensor":  # dense rows, or torchao's Float8Tensor
+        return nn.Parameter(torch.cat([weight.detach() for weight in weights]), requires_grad=False)
     rows, scales = (torch.cat([getattr(weight, name) for weight in weights]) for name in ("qdata", "scale"))
-    args: tuple[Any, ...]
-    if type(first).__name__ == "Float8Tensor":
-        args = (first.mm_config, first.act_quant_kwargs, first.kernel_preference, first.dtype)
-    else:
-        zeros = [weight.zero_point for weight in weights]
-        args = (first.dtype, None if zeros[0] is None else torch.cat(zeros))
-    return nn.Parameter(type(first)(rows, scales, first.block_size, *args), requires_grad=False)
+    zeros = None if first.zero_point is None else torch.cat([weight.zero_point for weight in weights])
+    whole = type(first)(rows, scales, first.block_size, first.dtype, zeros)
+    return nn.Parameter(whole, requires_grad=False)
 
 
 def offer_layers(model: Any) -> None:

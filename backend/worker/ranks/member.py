@@ -3,7 +3,6 @@
 import datetime
 import mmap
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -223,9 +222,6 @@ COME_WAIT_S = 75.0
 REACH_WAIT_S = 40.0
 """How long they then take to connect at most: seconds between GPUs."""
 
-_PLACE = re.compile(r"\[/.*?\] ")
-"""Where in torch's own source an error was raised."""
-
 
 def await_all(rank: int, size: int, hello: Hello | None) -> str:
     """Returns "" once all ranks have come; else a text that names those that have not, or cannot take part."""
@@ -271,7 +267,7 @@ def absent(missing: Sequence[int], hosts: int, size: int) -> str:
 
 def unreached(hosts: int, reason: str) -> str:
     """The sentence where all ranks have come but cannot be connected."""
-    sentence = f"The ranks have come, but cannot reach each other ({_PLACE.sub('', reason)})."
+    sentence = f"The ranks have come, but cannot reach each other ({reason})."
     if hosts == 1:
         advice = "Close what else keeps the processors or the GPUs busy, and run again; NCCL_DEBUG=INFO tells more."
         return f"{sentence} {advice}"

@@ -11,7 +11,7 @@ from tokendyno.backend.models import resolve
 from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import LoadingKind, LoadPlan, ParallelPlan
 from tokendyno.backend.worker.channel import Channel
-from tokendyno.backend.worker.load.device import Observed, allocator_settings, device_keywords
+from tokendyno.backend.worker.load.device import Observed, device_keywords
 from tokendyno.backend.worker.load.loader import load_progress
 
 
@@ -50,17 +50,6 @@ def test_the_peak_of_layers_on_several_gpus_is_that_of_all_of_them(monkeypatch: 
         with Channel(lambda event: None).phasing("load") as steps, load_progress(load, steps, 0, observed):
             pass
         assert (reset, observed.peak_bytes["device"]) == (indices, expected)
-
-
-def test_other_settings_of_the_allocator_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    divisions = "roundup_power2_divisions:[256:1,512:2,>:8]"
-    monkeypatch.setenv("PYTORCH_ALLOC_CONF", f"{divisions},expandable_segments:False,max_split_size_mb:128")
-    assert allocator_settings(True) == f"{divisions},max_split_size_mb:128,expandable_segments:True"
-    monkeypatch.delenv("PYTORCH_ALLOC_CONF")
-    assert allocator_settings(False) == "expandable_segments:False"
-    before = torch._C._accelerator_getAllocatorSettings()
-    torch._C._accelerator_setAllocatorSettings(f"{divisions},max_split_size_mb:128")  # torch takes this form
-    torch._C._accelerator_setAllocatorSettings(before)
 
 
 def test_a_real_load_has_stages_and_peaks() -> None:
