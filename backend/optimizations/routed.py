@@ -34,8 +34,7 @@ ALIKE = (
 """Architectures whose experts have gate above up and no biases, as transformers stores most mixtures."""
 UNGATED = ("nemotron_h",)
 """Those whose experts have no gate, and the square of ReLU between up and down."""
-_IN_PARTS = ("gemma4", "gemma4_text")
-WHOLE = (*(name for name in ALIKE if name not in _IN_PARTS), "gpt_oss")
+WHOLE = (*(name for name in ALIKE if not name.startswith("gemma4")), "gpt_oss")
 """Architectures with experts of which kernels compute whole layers, router included."""
 
 

@@ -80,8 +80,6 @@ LAYERS = {
     if layer
 }
 """Classes that a kernel may replace, and the layer name each is offered under."""
-GATED_MLP = "GatedMLP"
-"""The layer name under which their MLPs are offered whose gate and up are one matrix."""
 
 
 def known_router(router: Router) -> bool:

@@ -15,6 +15,7 @@ class Allocator(Optimization):
     title = "CUDA allocator"
     summary = "How torch takes memory from the GPU: tensors that grow leave gaps in segments of fixed size."
     default = "fixed"
+    sets = "load.allocator"
     off = "fixed"
     order = 6
     aliases = {"expandable": ("expandable_segments", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")}
@@ -33,9 +34,6 @@ class Allocator(Optimization):
 
     def resolve(self, name: str, subject: Subject) -> str:
         return name if subject.cuda else self.default
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        return plan.with_load(allocator=self.resolve(name, subject))
 
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.allocator == "expandable":

@@ -108,8 +108,6 @@ _LOSSY = note(
     "Keys and values are rounded, so the text may differ from other caches.",
     f"{_DOCS}#quantized-cache",
 )
-
-
 _OWN_LOOP = blocked(
     lambda s: s.decoder and not s.own_loop,
     "This cache is that of the custom decode loop; generate has quantized caches that grow.",

@@ -41,11 +41,6 @@ _TRITON_RULES = (
     _ALWAYS[0],
     _ALWAYS[2],
     *(_refused(obstacle, reason) for obstacle, reason in OBSTACLES),
-    note(
-        lambda s: s.own_experts and s.machine.capability != (9, 0),
-        "Tile sizes were chosen on an H200, and nothing was run on another GPU.",
-        "lab/measurements.md",
-    ),
 )
 
 

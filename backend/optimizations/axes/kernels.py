@@ -133,10 +133,14 @@ def _mapped(s: Subject) -> set[str]:
 LOCAL_RULES = (
     note(
         lambda s: _runs_whole(s) and known_router(s.facts.router),
-        "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
-        "where linear layers have 4 bits, or ranks share experts); the chosen attention computes prefill and whatever "
-        "is larger.",
+        "Decode steps run whole decoder layers of the kernel folder, for up to 32 sequences (one with layers of 4 "
+        "bits, or with ranks that share experts); the chosen attention computes prefill and larger batches.",
         "presets/kernels/matvec/build/torch-cuda/layers.py",
+    ),
+    note(
+        lambda s: _runs_whole(s) and not known_router(s.facts.router),
+        "No kernel knows this model's router: layers with experts run the model's own code, with kernels for experts.",
+        "presets/kernels/matvec/build/torch-cuda/description.py: routing_of",
     ),
     note(
         _left_packed,
@@ -161,12 +165,6 @@ LOCAL_RULES = (
         lambda s: s.machine.kernel_layers == ("RMSNorm",) and s.facts.architecture in NO_NORMS and not _not_called(s),
         "The kernel folder has RMSNorm only, and this architecture has no layer that it can replace.",
         "transformers 5.22: @use_kernel_forward_from_hub in its modeling file",
-    ),
-    note(
-        lambda s: _runs_whole(s) and not known_router(s.facts.router),
-        "No kernel computes this model's layers with experts as a whole, as none knows their router: there the model's "
-        "own code runs, with kernels for experts and single products.",
-        "presets/kernels/matvec/build/torch-cuda/description.py: routing_of",
     ),
 )
 

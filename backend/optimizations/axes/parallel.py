@@ -49,24 +49,18 @@ class Conflict(NamedTuple):
     reason: str
 
 
+_REPLACED = (
+    "Across ranks, fused projections and kernels=local are tried only in a dense Llama, Mistral or Qwen 3 split with "
+    "tensor parallelism, and in gpt-oss with experts=triton; these kernels if the vocabulary divides evenly."
+)
 RANKS = (
-    Conflict(
-        "kernels",
-        ("off",),
-        "Across ranks, kernels that replace layers are tried only as kernels=local, in a dense Llama, Mistral or Qwen "
-        "3 split with tensor parallelism and in gpt-oss with experts=triton, if the vocabulary divides evenly.",
-    ),
+    Conflict("kernels", ("off",), _REPLACED),
     Conflict(
         "experts",
         ("auto", "eager", "grouped_mm", "batched_mm"),
         "Our kernels for experts are tried across ranks with gpt-oss only.",
     ),
-    Conflict(
-        "projections",
-        ("separate",),
-        "Across ranks, fused projections are tried only in a dense Llama, Mistral or Qwen 3 split with tensor "
-        "parallelism, and in gpt-oss with experts=triton.",
-    ),
+    Conflict("projections", ("separate",), _REPLACED),
     Conflict(
         "compile",
         ("off",),
@@ -225,8 +219,6 @@ COMPILED = (
     "Each rank compiles the step for itself, exchanges included: seen on two H200s with Llama 3 8B and Qwen 3 0.6B, as "
     "one graph with the greedy text of one process. The ledger counts graphs and their breaks."
 )
-
-
 OWN_PLAN = "transformers has no tensor-parallel plan for gpt-oss: DistributedConfig gets one of tokendyno, as tp_plan."
 
 
@@ -244,21 +236,18 @@ def ranks_of(choices: Mapping[str, str]) -> int:
     return devices if kind in ("tensor", "expert") else 1
 
 
-_WAYS = {
-    "tensor": (
-        "tensor parallel, {} ranks",
-        "Each matrix is split over {} ranks, which add up their parts twice a layer.",
-    ),
-    "expert": (
-        "expert parallel, {} ranks",
-        "Whole experts are shared out over {0} ranks, and all else is split as with tensor-{0}.",
-    ),
-    "device-map": (
-        "device map, {} GPUs",
-        'One process with device_map="auto": its layers lie on {} GPUs, which work one after the other.',
-    ),
-}
-"""By kind of choice: title and summary, with a place for the number of devices."""
+def _choices() -> tuple[Choice, ...]:
+    choices = [Choice("off", "One process with one device has the whole model.")]
+    for ranks in SIZES:
+        summary = f"Each matrix is split over {ranks} ranks, which add up their parts twice in every layer."
+        choices.append(Choice(f"tensor-{ranks}", summary, title=f"tensor parallel, {ranks} ranks"))
+    for ranks in SIZES:
+        summary = f"Whole experts are shared out over {ranks} ranks, and all else is split as with tensor-{ranks}."
+        choices.append(Choice(f"expert-{ranks}", summary, title=f"expert parallel, {ranks} ranks"))
+    for gpus in SIZES:
+        summary = f'One process with device_map="auto": its layers lie on {gpus} GPUs, which work one after the other.'
+        choices.append(Choice(f"device-map-{gpus}", summary, title=f"device map, {gpus} GPUs"))
+    return tuple(choices)
 
 
 class Parallel(Optimization):
@@ -288,14 +277,7 @@ class Parallel(Optimization):
     costs = dict.fromkeys(("tensor-2", "expert-2"), "an exchange between all ranks after each half of a layer") | {
         "device-map-2": "copies between GPUs that wait for each other"
     }
-    choices = (
-        Choice("off", "One process with one device has the whole model."),
-        *(
-            Choice(f"{kind}-{size}", summary.format(size), title=title.format(size))
-            for kind, (title, summary) in _WAYS.items()
-            for size in SIZES
-        ),
-    )
+    choices = _choices()
 
     def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
         if name == "off":
@@ -310,8 +292,7 @@ class Parallel(Optimization):
         if layout.kind == "device-map":
             reason = (
                 f"Memory is shared out, work is not: the layers lie on {layout.devices} GPUs, which compute one after "
-                "the other. That makes room for a larger model, but a token takes no less time than on one GPU, and "
-                "what layers need of each other is copied between GPUs in every pass."
+                "the other. That makes room for a larger model, but a token takes no less time than on one GPU."
             )
             return [Verdict("note", self.name, reason, {}, _MAPS)]
         notes = [] if subject.choices["compile"] == "off" else [Verdict("note", self.name, COMPILED, {}, _SEEN)]

@@ -78,14 +78,11 @@ def lay_anew(tensors: Iterable[Any]) -> None:
     """Free the memory of these tensors and allocate it anew, the largest first. Contents and sharing stay."""
     storages = {storage.data_ptr(): storage for storage in (tensor.untyped_storage() for tensor in tensors)}
     ordered = sorted(storages.values(), key=lambda storage: -int(storage.nbytes()))
-    copies = []
-    for storage in ordered:
-        copy = torch.UntypedStorage(storage.nbytes())
+    copies = [torch.UntypedStorage(storage.nbytes()) for storage in ordered]
+    for copy, storage in zip(copies, ordered, strict=True):
         copy.copy_(storage)
-        copies.append(copy)
         storage.resize_(0)
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+    torch.cuda.empty_cache()
     for storage, copy in zip(ordered, copies, strict=True):
         storage.resize_(copy.nbytes())
         storage.copy_(copy)

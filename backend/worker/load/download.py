@@ -86,9 +86,6 @@ WINDOW_S = 5.0
 
 REPORT_S = 0.5
 
-RESUMED_BYTES = 32 << 20
-"""More bytes than this at once lay on disk from an earlier attempt, and do not count for the rate."""
-
 
 class Arrivals:
     """Counts the bytes that have arrived; any thread may add some. `total_bytes`: of the whole; None if unknown."""
@@ -104,7 +101,7 @@ class Arrivals:
         """More bytes arrived; a negative number if some must be fetched again."""
         with self._lock:
             self._done_bytes = max(0, self._done_bytes + size_bytes)
-            if 0 < size_bytes <= RESUMED_BYTES:
+            if size_bytes > 0:
                 self._recent.append((self._clock(), size_bytes))
 
     def amount(self) -> Amount:

@@ -66,13 +66,11 @@ SPLIT_EXPERTS = {  # gate and up alternate along the last dimension, so each par
     "model.layers.*.mlp.experts.down_proj": "split_middle",
     "model.layers.*.mlp.experts": "moe_tp_experts",
 }
-ROUTERS = {"gpt_oss": "router"}
-"""The router's name in a layer's `mlp`, where it is not `gate`."""
 
 
 def shared_experts(model_type: str) -> dict[str, str]:
     """Whole experts on each rank, which skips the tokens of other ranks' experts. The rest: transformers' own plan."""
-    router = ROUTERS.get(model_type, "gate")
+    router = "router" if model_type == "gpt_oss" else "gate"
     return {f"model.layers.*.mlp.{router}": "ep_router", "model.layers.*.mlp.experts": "moe_tp_experts"}
 
 

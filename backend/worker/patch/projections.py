@@ -11,7 +11,7 @@ from torch import nn
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.models.router import read_router
 from tokendyno.backend.optimizations.axes.projections import GROUPS, text_modules
-from tokendyno.backend.optimizations.whole_layers import GATED_MLP, LAYERS, known_router
+from tokendyno.backend.optimizations.whole_layers import LAYERS, known_router
 from tokendyno.backend.worker.patch.experts import TRITON
 from tokendyno.backend.worker.patch.quantized import Joined4bit, joinable_4bit, lay_together
 
@@ -193,7 +193,7 @@ def offer_layers(model: Any) -> None:
     for layer_class in classes:
         replace_kernel_forward_from_hub(layer_class, LAYERS[layer_class.__name__], _computes_whole)
     for mlp_class in {type(module) for module in model.modules() if _has_joined_gate(module)}:
-        replace_kernel_forward_from_hub(mlp_class, GATED_MLP, _has_joined_gate)
+        replace_kernel_forward_from_hub(mlp_class, "GatedMLP", _has_joined_gate)
 
 
 def _has_joined_gate(module: Any) -> bool:

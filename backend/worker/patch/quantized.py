@@ -59,8 +59,7 @@ def joinable_4bit(parts: list[Any]) -> bool:
     whole = all(state.shape[1] == first.shape[1] and state.shape[1] % state.blocksize == 0 for state in states)
     if alike and first.nested:
         whole = whole and all(state.absmax.numel() % state.state2.blocksize == 0 for state in states)
-    repacked = any(getattr(state, "packing_format_for_cpu", False) for state in states)  # by the first step on a CPU
-    return alike and whole and not repacked
+    return alike and whole
 
 
 def _with_float32_scales(state: Any) -> Any:

@@ -149,11 +149,6 @@ BNB_INT8 = (
         (("quantization", "torchao-int8"),),
     ),
     note(
-        lambda s: s.compute_dtype != "float16",
-        "LLM.int8() casts the input of each layer to float16, whatever the dtype.",
-        "bitsandbytes 0.50: autograd/_functions.py, MatMul8bitLt.forward",
-    ),
-    note(
         lambda s: s.cuda and s.facts.random and s.facts.hidden >= 2_048,  # below, activations stay under the threshold
         "With random weights most columns of the down projections meet outliers once a prompt has some hundred tokens "
         "(with trained weights few do). LLM.int8() copies them to 16 bits, so that the peak is above the prediction: "

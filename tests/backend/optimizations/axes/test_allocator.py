@@ -20,7 +20,8 @@ from tokendyno.backend.worker.witness import find
 def plan(machine: Machine) -> Plan:
     """What `expandable` comes to on that machine."""
     begun = Plan(LoadPlan(ModelSource("folder"), device=machine.device))
-    return Allocator().edit(begun, "expandable", subject_of(resolve("pocket"), machine, {}))
+    axis, subject = Allocator(), subject_of(resolve("pocket"), machine, {})
+    return axis.edit(begun, axis.resolve("expandable", subject), subject)
 
 
 @pytest.mark.parametrize(("machine", "lines"), [(CPU, 0), (H200, 2)], ids=["cpu", "cuda"])

@@ -89,8 +89,10 @@ def test_a_router_that_no_kernel_of_whole_layers_knows_is_told() -> None:
     choices = OWN | {"projections": "fused", "experts": "triton"}
     machine = replace(H200, kernel_layers=("DecoderLayer",))
     told = said("local", known, machine, **choices)["note"]
-    assert "none knows their router" in told and "Decode steps run whole decoder layers" not in told
-    assert "none knows" not in said("local", known, machine, **(choices | {"projections": "separate"})).get("note", "")
+    assert "No kernel knows" in told and "Decode steps run whole decoder layers" not in told
+    assert "No kernel knows" not in said("local", known, machine, **(choices | {"projections": "separate"})).get(
+        "note", ""
+    )
 
 
 def test_the_plan_names_the_folder_and_the_mode() -> None:
