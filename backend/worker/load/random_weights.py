@@ -59,7 +59,7 @@ def initialize(model: Any, device: str) -> Any:
             for name, tensor in own.items():
                 if tensor is not None and f"{path}.{name}" not in model.all_tied_weights_keys:
                     empty = torch.empty_like(tensor, device=device)
-                    own[name] = torch.nn.Parameter(empty) if own is module._parameters else empty
+                    own[name] = torch.nn.Parameter(empty, tensor.requires_grad) if own is module._parameters else empty
         draw(model, module, path)
     model.tie_weights()
     return model
