@@ -8,7 +8,6 @@ from tokendyno.backend.optimizations import axis_title, choice_title
 from tokendyno.backend.runs.summary import Comparison
 from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
 
-
 ONCE = "Each ran once, so no difference can be told from noise: three rounds give intervals."
 
 

@@ -111,8 +111,11 @@ _UNTRACED = note(
 
 _NO_SDPA = fallback(
     lambda s: s.facts.lacks_sdpa,
-    "This architecture has attention sinks, or other attention for which transformers does not support sdpa, so eager "
-    "attention runs instead.",
+    lambda s: (
+        "PyTorch's scaled_dot_product_attention does not support attention sinks, so eager attention runs instead."
+        if s.facts.sinks
+        else "transformers does not support sdpa for this architecture, so eager attention runs instead."
+    ),
     "transformers 5.22: _supports_sdpa of its class is not True",
     becomes="eager",
 )

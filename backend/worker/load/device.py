@@ -1,6 +1,8 @@
 """How weights reach the device, each stage of it measured."""
 
 import contextlib
+import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -52,11 +54,18 @@ def make_context(plan: LoadPlan, observed: Observed) -> None:
     global _expandable
     if plan.device != "cpu":
         if _expandable != (expandable := plan.allocator == "expandable"):
-            torch._C._accelerator_setAllocatorSettings(f"expandable_segments:{expandable}")
+            torch._C._accelerator_setAllocatorSettings(allocator_settings(expandable))
             _expandable = expandable
         with observed.stage("context"):
             torch.zeros(1, device=plan.device)
             torch.cuda.synchronize()
+
+
+def allocator_settings(expandable: bool) -> str:
+    """What torch's allocator is set to: all settings of the environment, as it forgets what a call leaves out."""
+    chosen = os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
+    others = [one for one in re.split(r",(?![^\[]*\])", chosen) if one and "expandable_segments" not in one]
+    return ",".join([*others, f"expandable_segments:{expandable}"])
 
 
 GAPS = 0.05
