@@ -93,15 +93,12 @@ class WarmUp(Part, frozen=True):
 
 
 class Drafts(Part, frozen=True, rename={"draft_tokens": "guessed", "accepted_tokens": "accepted"}):
-    """N-gram lookups, decode steps, tokens drafted and accepted; draft tokens that lookups in the text should have
-    proposed, computed anew, and how many of them the text went on with."""
+    """N-gram lookups, decode steps, tokens drafted and accepted."""
 
     lookups: int = 0
     steps: int = 0
     draft_tokens: int = 0
     accepted_tokens: int = 0
-    due_drafts: int | None = None
-    due_accepted: int = 0
 
 
 class CheckedTokens(Part, frozen=True):

@@ -1,4 +1,4 @@
-"""speculation: prompt lookup that proposes nothing, or only sometimes."""
+"""speculation: prompt lookup that proposes nothing, or nothing that fits."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,22 +45,10 @@ def hopeless() -> Any:
     return mock.patch.object(PromptLookupCandidateGenerator, "get_candidates", get_candidates)
 
 
-def one_at_a_time() -> Any:
-    """A draft token of ten is proposed."""
-    original = PromptLookupCandidateGenerator.__init__
-
-    def begin(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        self.num_output_tokens = 1
-
-    return mock.patch.object(PromptLookupCandidateGenerator, "__init__", begin)
-
-
 MANNERS = {
     "removed": removed,
     "nothing is proposed": silent,
     "no draft is accepted": hopeless,
-    "one draft token in place of ten": one_at_a_time,
 }
 SABOTEURS = table("speculation", {"prompt-lookup": MANNERS}, model="pocket", prompt=TWICE, max_new_tokens=24)
 test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS)

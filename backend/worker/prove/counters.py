@@ -1,7 +1,6 @@
 """Counts while tokens are generated, whoever does it: passes over the prompt, and draft tokens of prompt lookup."""
 
-import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
@@ -61,7 +60,6 @@ class DraftCounter:
 
     def __init__(self) -> None:
         self.lookups = self.draft_tokens = 0
-        self.lengths: list[int] = []  # of the texts that were looked in
 
     def __enter__(self) -> "DraftCounter":
         original = PromptLookupCandidateGenerator.get_candidates
@@ -69,7 +67,6 @@ class DraftCounter:
         def get_candidates(generator: Any, input_ids: Any, **kwargs: Any) -> Any:
             candidates = original(generator, input_ids, **kwargs)
             self.lookups += 1
-            self.lengths.append(input_ids.shape[1])
             self.draft_tokens += candidates[0].shape[1] - input_ids.shape[1]
             return candidates
 
@@ -85,33 +82,3 @@ class DraftCounter:
         if not self.lookups:
             return Drafts()
         return Drafts(lookups=self.lookups, steps=steps, draft_tokens=self.draft_tokens, accepted_tokens=tokens - steps)
-
-
-def expected_drafts(
-    ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]
-) -> tuple[int, int]:
-    """(how many draft tokens lookups in the beginnings of a text should propose, how many of them the greedy text
-    accepts). By the rule of transformers: up to `most` tokens that followed the first earlier occurrence of the newest
-    two tokens, else of the newest one.
-
-    lengths  of the beginnings that were looked in
-    end      how long the text may become
-    eos      ids that end a text: neither they nor what follows is proposed
-    """
-    proposed = accepted = 0
-    for length in (length for length in lengths if length + 1 != end):
-        drafts = _drafts(ids[:length], most, end, eos)
-        proposed += len(drafts)
-        pairs = zip(drafts, ids[length:-1], strict=False)
-        accepted += sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return proposed, accepted
-
-
-def _drafts(text: Sequence[int], most: int, end: int, eos: Collection[int]) -> Sequence[int]:
-    for size in range(min(2, len(text) - 1), 0, -1):  # 2 is the default of `generate`
-        newest = text[-size:]
-        for place in range(len(text) - size):
-            if text[place : place + size] == newest:
-                following = text[place + size : min(place + size + most, end)]
-                return list(itertools.takewhile(lambda token: token not in eos, following))
-    return []

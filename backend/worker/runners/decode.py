@@ -25,7 +25,7 @@ from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
 from tokendyno.backend.worker.measure.scores import Scores
 from tokendyno.backend.worker.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
-from tokendyno.backend.worker.prove.counters import PassCounter, expected_drafts
+from tokendyno.backend.worker.prove.counters import PassCounter
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
@@ -159,7 +159,7 @@ class Decoding:
         assert self._passes is not None
         counted = counts.RunCounts(
             prompt=padding_counts(run.task.prompt, self.loop.prompt_positions(run.cache, len(meter.rows))),
-            drafts=self._drafts(run),
+            drafts=run.drafts.counts(len(run.streamer.ids), meter.steps),
             passes=counts.Passes(passes=meter.steps, own_steps=self.loop.own_steps),
         )
         if self._passes.prompt_ids:
@@ -177,18 +177,6 @@ class Decoding:
             counted,
             "eos" if len(run.streamer.ids) < job.max_new_tokens else "length",
         )
-
-    def _drafts(self, run: Measured) -> counts.Drafts:
-        """Drafts that were proposed and accepted; for the proof of a greedy text also those that should have been."""
-        job, lengths, ids = run.task.job, run.drafts.lengths, run.streamer.ids
-        counted = run.drafts.counts(len(ids), run.meter.steps)
-        if not job.prove or not lengths or job.temperature:  # filters of sampling keep drafts out
-            return counted
-        prompt = run.task.prompt.ids[0].tolist()
-        most, end = job.plan.generate.prompt_lookup, len(prompt) + job.max_new_tokens
-        eos = () if job.ignore_eos else self._model.eos
-        due, accepted = expected_drafts([*prompt, *ids], lengths, most, end, eos)
-        return msgspec.structs.replace(counted, due_drafts=due, due_accepted=accepted)
 
     def tokens(self, run: Measured) -> Finding:
         """Checks the first text of a batch, and the first that differs from it."""
