@@ -164,7 +164,7 @@ class Pages(Part, frozen=True):
 class Compilation(Part, frozen=True):
     """torch.compile since these settings were first used in this worker. `option_graphs`: of those for which Inductor
     generated or loaded code, how many had every option that was asked for. `cache_files_`: in the worker's compile
-    cache at the start, of how many that workers share; of those compiled since, how many are shared now."""
+    cache at the start; of its files, how many workers share now."""
 
     compile_cold_s: float = 0.0
     graphs: int = 0
@@ -181,9 +181,7 @@ class Compilation(Part, frozen=True):
     inductor_graphs: int = 0
     option_graphs: int = 0
     cache_files_before: int = 0
-    cache_files_shared: int = 0
     cache_files_published: int = 0
-    cache_files_compiled: int = 0
 
 
 class GraphSteps(Part, frozen=True):

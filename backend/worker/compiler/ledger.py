@@ -178,10 +178,9 @@ class Compiling:
 
     def _use_cache(self, kind: CompileCacheKind) -> None:
         with self._timed():
-            files, shared = own_cache.use(kind)
+            files = own_cache.use(kind)
         self._cache, self._published = kind, None
-        self._count(cache_files_before=files, cache_files_shared=shared)
-        self._count(cache_files_published=0, cache_files_compiled=0)
+        self._count(cache_files_before=files, cache_files_published=0)
 
     @contextlib.contextmanager
     def _timed(self) -> Iterator[None]:
@@ -195,9 +194,8 @@ class Compiling:
         if self._cache is None or self._published == (now, self._cache):
             return
         with self._timed():
-            published, compiled = own_cache.publish(self._cache)
+            self._count(cache_files_published=own_cache.publish(self._cache))
         self._published = now, self._cache
-        self._count(cache_files_published=published, cache_files_compiled=compiled)
 
     def _count(self, **totals: float | None) -> None:
         self._counts.compilation = replace(self._counts.compilation, **totals)
@@ -246,7 +244,7 @@ class Compiling:
             with watching(report, lambda args: None), self.noting():
                 yield
         except BaseException:
-            self.settings = None  # so that the next run starts a new cache: a file of this one may be torn
+            self.settings = self._cache = None  # the next run starts a new cache: a file of this one may be torn
             raise
         cold_s = self._new.cold_s + (time.perf_counter() - begin_s if cold else 0.0)
         self._new = replace(self._new, cold_s=cold_s, records=self._new.records + begun["CUDA graph"])

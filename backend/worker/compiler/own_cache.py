@@ -3,8 +3,8 @@
 Compilers write their output in place: a worker that is killed while g++ links leaves a torn library under its final
 name, and torch fails with "file too short" from then on. So each worker compiles into a folder of its own, which is
 removed with it and starts with hard links to the files of the shared folder. Files get there as hard links too, and
-only while nothing compiles: after a warm-up and after a run. torch names files by their content, so one that is there
-already is the same. A file that is torn all the same (by a power cut, say) is deleted from the shared folder.
+only while nothing compiles and nothing has failed to: after a warm-up and after a run. torch names files by their
+content, so one that is there already is the same.
 
 torch's default folder and the user's own TORCHINDUCTOR_CACHE_DIR are neither read nor written. Precompiled headers,
 which torch keeps across empty caches on purpose, are shared by every kind of cache.
@@ -34,9 +34,9 @@ def name_folder() -> None:
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(paths.scratch_folder(os.getpid()) / "inductor")
 
 
-def use(kind: CompileCacheKind) -> tuple[int, int]:
+def use(kind: CompileCacheKind) -> int:
     """Start a new folder: filled from the shared one ("torch"), or empty. Returns how many compiled files, without
-    headers, it holds, and how many it should."""
+    headers, it holds."""
     folder, shared = paths.make_scratch(), paths.private_folder("compiled")
     os.environ.update({name: str(folder / part) for name, part in VARIABLES.items()})
     if sum(map(_size, _files(shared))) > MOST_BYTES:
@@ -54,49 +54,25 @@ def use(kind: CompileCacheKind) -> tuple[int, int]:
     return filled
 
 
-def _fill(folder: Path, shared: Path, kind: CompileCacheKind) -> tuple[int, int]:
-    """Link the whole files of the shared folder, and delete torn ones."""
-    linked = 0
-    for path in _files(shared):
-        header = path.relative_to(shared).parts[0] == HEADERS
-        if is_torn(path):
-            path.unlink(missing_ok=True)
-        elif header or kind == "torch":
-            _link(path, folder / path.relative_to(shared))
-            linked += not header
-    files = sum(1 for path in _files(folder) if path.relative_to(folder).parts[0] != HEADERS)
-    return files, linked
+def _fill(folder: Path, shared: Path, kind: CompileCacheKind) -> int:
+    for path in _files(shared, kind):
+        _link(path, folder / path.relative_to(shared))
+    return sum(1 for path in _files(folder) if not path.is_relative_to(folder / HEADERS))
 
 
-def publish(kind: CompileCacheKind) -> tuple[int, int]:
+def publish(kind: CompileCacheKind) -> int:
     """Add what was compiled to the shared folder, while nothing compiles; of a fresh cache the headers alone. Returns
-    how many compiled files of this process the shared folder has now, and how many it should have."""
+    how many compiled files of this process the shared folder has now."""
     folder, shared = paths.scratch_folder(os.getpid()), paths.private_folder("compiled")
-    published = compiled = 0
-    for path in _files(folder):
-        part, target = path.relative_to(folder).parts[0], shared / path.relative_to(folder)
-        if part != HEADERS and kind != "torch":
-            continue
-        if not target.exists() and not is_torn(path):
+    published = 0
+    for path in _files(folder, kind):
+        target = shared / path.relative_to(folder)
+        if not target.exists():
             with path.open("rb") as file:
                 os.fsync(file.fileno())  # so that a power cut leaves it whole or absent
             _link(path, target)
-        published += part != HEADERS and target.exists()
-        compiled += part != HEADERS
-    return published, compiled
-
-
-def is_torn(path: Path) -> bool:
-    """Whether a file is gone, empty, or a library without its end: its section headers, of which its first bytes say
-    where they lie."""
-    size = _size(path)
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        head = file.read(64)
-        if not head.startswith(b"\x7fELF"):
-            return size == 0
-        begin, header_bytes, headers = (int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62)))
-        return begin == 0 or begin + header_bytes * headers > size
-    return True
+        published += target.exists() and not path.is_relative_to(folder / HEADERS)
+    return published
 
 
 def _size(path: Path) -> int:
@@ -106,9 +82,10 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _files(base: Path) -> Iterator[Path]:
-    """Files that are written once and named by their content: in both caches, and headers."""
-    for part in (*VARIABLES.values(), HEADERS):
+def _files(base: Path, kind: CompileCacheKind = "torch") -> Iterator[Path]:
+    """Files that are written once and named by their content: headers, and unless workers share only those, both
+    caches."""
+    for part in (*(VARIABLES.values() if kind == "torch" else ()), HEADERS):
         for folder, folders, names in os.walk(base / part):
             folders[:] = [name for name in folders if name not in _NOT_SHARED and not name.startswith("tmp.")]
             if Path(folder) == base / part and part != HEADERS:

@@ -22,12 +22,8 @@ def find(observation: Observation) -> Finding:
         proof += "; torch looked for no graph in its cache: it is switched off"
         return Finding("compile_cache", "unknown", proof)
     if before or published:
-        shared, compiled = counts.cache_files_shared, counts.cache_files_compiled
-        proof += (
-            f"; at the start the worker's cache held {before} of the {shared} files that workers share, and "
-            f"{published} of its {compiled} files are shared now"
-        )
-        return Finding("compile_cache", "torch", proof, before + published, shared + compiled)
+        proof += f"; at the start the worker's cache held {before} files, and {published} of its files are shared now"
+        return Finding("compile_cache", "torch", proof)
     proof += f"; the worker's cache was empty and holds {counts.own_code_files} files of generated code now"
     if loaded:
         proof += f"; {loaded:,.0f} bytes of artefacts loaded: it took {counts.artefacts_cold_s or 0:.1f} s before"
