@@ -1,9 +1,5 @@
 """The prompts of a run as token ids, checked before anything runs: one prompt, padded where that helps, or requests."""
 
-import contextlib
-import ctypes
-import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -166,11 +162,8 @@ def padding_counts(prompt: Prompt, positions: int) -> counts.Prompt:
 
 # --- chats: rendered by the model's template, an untrusted program ---------------------------------
 
-RENDER_LIMIT_S = 10.0
-"""Templates render in milliseconds. jinja's sandbox protects the machine but does not stop loops. Calls of native code
-cannot be interrupted: a while later the engine ends the worker, if it is a process (`TEXT_LIMIT_S`)."""
-
-MAX_ADDED = 1 << 20  # characters: the longest templates, with tools and dates, add a few thousand
+# jinja's sandbox protects the machine but stops no loop: the engine ends a worker that renders for too long
+# (`TEXT_LIMIT_S`), or takes too much memory for a stranger.
 
 Message = dict[str, Any]
 
@@ -268,26 +261,17 @@ class NotRendered(InputError):
 
 
 def _rendered(tokenizer: Any, messages: list[Message], reasoning: dict[str, str | bool]) -> str:
-    template = f"The model's {template_of(tokenizer)}"
     try:
-        with reading(template_of(tokenizer), "render"), time_limit(RENDER_LIMIT_S):
+        with reading(template_of(tokenizer), "render"):
             rendered: str = tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=True, **reasoning
             )
-    except TimeoutError:
-        raise InputError(
-            f"{template} was not rendered within {RENDER_LIMIT_S:.0f} s and was stopped. Use a plain prompt, or "
-            "another model."
-        ) from None
     except (Unreadable, OSError, MemoryError) as failed:
         error = failed.__cause__ or failed
         why = f"{type(error).__name__}: {error}".rstrip(".: ")[:400]
-        raise NotRendered(f"{template} cannot be rendered ({why}). Use a plain prompt, or another model.") from error
-    size = len(str(messages))
-    if len(rendered) > size + MAX_ADDED:
-        raise InputError(
-            f"{template} turned {size:,} characters into {len(rendered):,}. Use a plain prompt, or another model."
-        )
+        raise NotRendered(
+            f"The model's {template_of(tokenizer)} cannot be rendered ({why}). Use a plain prompt, or another model."
+        ) from error
     return rendered
 
 
@@ -296,26 +280,3 @@ def template_of(tokenizer: Any) -> str:
     folder = Path(tokenizer.name_or_path)
     file = "chat_template.jinja"
     return named("chat template", folder, (file if (folder / file).is_file() else "tokenizer_config.json",))
-
-
-@contextlib.contextmanager
-def time_limit(limit_s: float) -> Iterator[None]:
-    """TimeoutError in Python code of this thread that takes longer, between two instructions of the interpreter."""
-    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-    thread_id, lock, done = ctypes.c_ulong(threading.get_ident()), threading.Lock(), False
-
-    def stop() -> None:
-        with lock:
-            if not done:
-                raise_in(thread_id, ctypes.py_object(TimeoutError))
-
-    timer = threading.Timer(limit_s, stop)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        with lock:
-            done = True
-        raise_in(thread_id, None)  # one that was raised too late to be delivered

@@ -140,17 +140,8 @@ def test_a_switch_of_another_name_is_turned() -> None:
         ("{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}", "", "cannot be rendered .RecursionError"),
         ("{{ 'x' * 10 ** 17 }}", "", "cannot be rendered .MemoryError"),
         ("{{ ''.__class__.__mro__ }}", "", "cannot be rendered"),
-        ("{{ 'x' * 3000000 }}", "", "into 3,000,0"),
     ],
 )
 def test_what_cannot_be_rendered_is_refused_in_a_sentence(source: str | None, effort: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         chat.chat_ids(tokenizer(source), "Hi", effort)
-
-
-def test_a_template_that_loops_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat, "RENDER_LIMIT_S", 0.2)
-    loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}"
-    with pytest.raises(InputError, match="not rendered within"):
-        chat.chat_ids(tokenizer(loops + "{% endfor %}{% endfor %}"), "Hi")
-    assert rendered(CHATML).endswith("assistant\n")
