@@ -1,4 +1,4 @@
-"""dtype: a number format that only some layers have, or only the weights."""
+"""dtype: a number format that only some layers have, or the weights alone, and products that are rounded."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,15 +25,6 @@ def cast(dtype: torch.dtype) -> Callable[[Any], None]:
             module.register_forward_hook(lambda _, given, out, own=own: out.to(own))
 
     return change
-
-
-def upcast(layer: Any) -> None:
-    """The weights stay in their format; each product is computed in float32."""
-    for name in PROJECTIONS:
-        module = getattr(layer.self_attn, name)
-        module.forward = lambda x, weight=module.weight: torch.nn.functional.linear(x.float(), weight.float()).to(
-            x.dtype
-        )
 
 
 def shares(what: str, change: Callable[[Any], None]) -> dict[str, Patch]:
@@ -66,13 +57,12 @@ def wide_cache() -> Iterator[None]:
 
 
 TO_FLOAT32 = shares("in another format", cast(torch.float32))
-MULTIPLIED = shares("multiplied in float32", upcast)
 SABOTEURS = table(
     "dtype",
     {
         "auto": {"attention of one layer in another format": in_layers("one", cast(torch.bfloat16))},
-        "bfloat16": {**TO_FLOAT32, **MULTIPLIED, "the KV cache in float32": wide_cache},
-        "float16": {**TO_FLOAT32, **MULTIPLIED},
+        "bfloat16": {**TO_FLOAT32, "the KV cache in float32": wide_cache},
+        "float16": TO_FLOAT32,
         "float32": {**shares("in another format", cast(torch.bfloat16)), "products may be rounded": rounded},
     },
 )

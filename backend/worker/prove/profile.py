@@ -23,9 +23,6 @@ ShapedCall = tuple[str, tuple[Shape, ...]]
 SHAPED = frozenset({"aten::softmax", "aten::scaled_dot_product_attention", "aten::index"})
 """Operators whose calls are told apart by shape."""
 
-_SECOND = {"aten::mm": 1, "aten::addmm": 2}
-"""Operators that multiply two matrices, with the place of the second one among their inputs."""
-
 DIRECT = "tokendyno_all_"
 """How the names of our kernels begin that exchange between GPUs without NCCL."""
 
@@ -39,7 +36,6 @@ class Trace:
     decode   those of `ops` that came after the first token, or after an encoder's first pass
     eager    those of `decode` that the host called outside graphs of Inductor
     shapes   calls of the operators in `SHAPED`, by name and the shapes of their first inputs
-    formats  products of two matrices, by the shape of the second and its number format, such as "bfloat16"
     collectives  exchanges between ranks by kind ("all_reduce")
     step     where the time of a step went; None with the reason in `no_step`
     launches  of kernels and CUDA graphs by the host in a step after the first, the mean; None on a CPU
@@ -52,7 +48,6 @@ class Trace:
     decode: Counter[str] = field(default_factory=Counter)
     eager: Counter[str] = field(default_factory=Counter)
     shapes: Counter[ShapedCall] = field(default_factory=Counter)
-    formats: Counter[tuple[Shape, str]] = field(default_factory=Counter)
     collectives: Counter[str] = field(default_factory=Counter)
     step: StepTime | None = None
     no_step: str = ""
@@ -78,9 +73,6 @@ _LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaGraphLaunch")
 
 _COLLECTIVES = {False: ("gloo:",), True: ("nccl", DIRECT)}
 """How the events of collectives begin, on the host and on a GPU."""
-
-_FORMATS = {"c10::BFloat16": "bfloat16", "c10::Half": "float16", "float": "float32"}
-"""As the profiler calls them."""
 
 _KINDS = {"allreduce": "all_reduce", "allgather": "all_gather"}
 """By a part of the event's name, which is "gloo:all_reduce" or "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"."""
@@ -125,9 +117,6 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
             thread = event.start_thread_id()
         elif name in SHAPED:
             result.shapes[name, tuple(map(_shape, event.shapes()[:3]))] += 1
-        elif name in _SECOND:
-            shape, dtype = event.shapes()[_SECOND[name]], event.dtypes()[_SECOND[name]]
-            result.formats[tuple(shape), _FORMATS.get(dtype, dtype)] += 1
     del result.ops[_STEP_END]
     inside, first_end = _within(spans, INDUCTOR_CALL), min(ends, default=math.inf)
     launches = 0
