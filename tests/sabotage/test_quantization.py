@@ -6,7 +6,6 @@ import torch
 
 from tests.sabotage.saboteur import SHARES, in_layers, table, tests_of
 from tests.sabotage.small_models import wide_llama
-from tokendyno.backend.paths import PRESETS
 
 ON_A_CPU = "torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4", "bnb-int8", "bnb-nf4", "bnb-fp4"
 
@@ -25,17 +24,6 @@ def unpack(layer: Any) -> None:
             setattr(parent, name, dense)
 
 
-def scatter(layer: Any) -> None:
-    """Give the experts values that no 4-bit float has."""
-    for module in layer.modules():
-        if "down_proj" in module._parameters:
-            module.down_proj.data.normal_()
-
-
 DENSE = {f"{share} of the layers dense": in_layers(share, unpack) for share in SHARES}
-SCATTERED = {f"experts of {share} are not from MXFP4": in_layers(share, scatter) for share in SHARES}
-SABOTEURS = [
-    *table("quantization", dict.fromkeys(ON_A_CPU, DENSE), {"dtype": "bfloat16"}, wide_llama),
-    *table("quantization", {"mxfp4-dequantized": SCATTERED}, model=str(PRESETS / "models" / "pocket-mxfp4")),
-]
+SABOTEURS = table("quantization", dict.fromkeys(ON_A_CPU, DENSE), {"dtype": "bfloat16"}, wide_llama)
 test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -114,15 +114,8 @@ def _counted(observation: Observation, seen: int, other_calls: int, name: str) -
 
 
 def _probed(calls: list[ProbedCall]) -> str:
-    """What the short pass called, with the head counts of grouped calls."""
     counts = Counter(call.owner or call.function for call in calls)
-    prompt = next((call for call in calls if call.function == "sdpa"), None)
-    grouped = next((call for call in calls if prompt and is_grouped(call, prompt)), None)
-    shown = ", ".join(f"{n} x {name}" for name, n in counts.items()) or "no attention function"
-    if prompt is None or grouped is None:
-        return f"a short pass called {shown}"
-    keys = grouped.keys[1] if grouped.function == "sdpa" else grouped.queries[1]
-    return f"a short pass called {shown}, with {prompt.queries[1]} query heads on {keys} KV heads, not repeated"
+    return f"a short pass called {', '.join(f'{n} x {name}' for name, n in counts.items()) or 'no attention function'}"
 
 
 def _traced(trace: Trace) -> str:

@@ -60,17 +60,6 @@ def loaded_kernel(function: Any) -> tuple[Any, str]:
     return kernel, next((repo for repo, folder in folders if file.is_relative_to(folder.resolve())), "")
 
 
-def measured(packages: set[str]) -> dict[int, Counter[str]]:
-    """Vectors multiplied at once -> way of multiplying -> how many shapes of matrices the warm-up found it fastest for:
-    a package that measures keeps `CHOSEN`, (GPU, vectors, ...) -> (way, microseconds by way)."""
-    fastest: dict[int, Counter[str]] = {}
-    for name, module in list(sys.modules.items()):
-        if name.split(".")[0] in packages:
-            for key, (way, _) in getattr(module, "CHOSEN", {}).items():
-                fastest.setdefault(key[1], Counter())[way] += 1
-    return fastest
-
-
 def own_names(packages: set[str]) -> set[str]:
     """Names of the operators and Triton kernels that these Python packages define: what only they can leave in a trace.
     One that ends in "::" stands for a whole namespace of operators."""
@@ -119,9 +108,6 @@ def find(observation: Observation) -> Finding:
         proof += f"; {len(replaceable) - len(slots)} of {len(replaceable)} such layers have the model's own code"
     if not names:
         proof += "; its package defines no operator or Triton kernel of its own, so the trace cannot show it"
-    for vectors, ways in sorted(measured(packages).items()):
-        best = ", ".join(f"{way} for {n}" for way, n in ways.most_common())
-        proof += f"; products with {vectors} vectors, fastest in warm-up by shape of matrix: {best}"
     if ran := ", ".join(f"{n} x {name[:60]}" for name, n in _ran(observation, names).most_common(3)):
         proof += f"; traced: {ran}"
     if hidden := hidden_by(observation):

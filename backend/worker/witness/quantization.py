@@ -8,6 +8,7 @@ from torch.nn import Parameter
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from tokendyno.backend.evidence import Finding
+from tokendyno.backend.units import plural
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.tensor_bytes import (
     bnb_scales,
@@ -17,9 +18,6 @@ from tokendyno.backend.worker.prove.tensor_bytes import (
     triton_weights,
     weight_tensors,
 )
-
-_BLOCK = 32  # weights that share an MXFP4 scale
-_MXFP4_MAGNITUDES = 8  # of 4-bit floats with a sign
 
 
 def find(observation: Observation) -> Finding:
@@ -58,12 +56,7 @@ def _dense(observation: Observation, total: int) -> Finding:
     proof = f"no quantized weights; {total:,} bytes"
     if not experts or observation.plan.load.quantization not in ("mxfp4", "mxfp4-dequantized"):
         return Finding("quantization", "none", proof)
-    coarse = sum(_magnitudes(weight) <= _MXFP4_MAGNITUDES for weight in experts)
-    if not coarse:
-        return Finding("quantization", "none", f"{proof}; no experts hold values of MXFP4")
-    limit = f"at most {_MXFP4_MAGNITUDES} magnitudes in any block of {_BLOCK}, as MXFP4 does"
-    proof = f"{proof}; {coarse} of {len(experts)} mixtures have {limit}"
-    return Finding("quantization", "mxfp4-dequantized", proof, coarse, len(experts))
+    return Finding("quantization", "mxfp4-dequantized", f"{proof}; {plural(len(experts), 'mixture')} of dense experts")
 
 
 def _quantized(model: Any) -> list[tuple[str, int, list[Any]]]:
@@ -103,14 +96,7 @@ def kind_of(weight: Any) -> str | None:
 
 
 def _dense_experts(model: Any) -> list[Any]:
-    """The dense experts of gpt-oss: of each mixture `down_proj` (experts, in, out), with blocks of MXFP4 along `in`."""
+    """The dense experts of gpt-oss: of each mixture `down_proj` (experts, in, out)."""
     mixtures = [module._parameters for module in model.modules() if "gate_up_proj_bias" in module._parameters]
     weights = [local_part(parameters.get("down_proj")) for parameters in mixtures]
     return [weight for weight in weights if weight is not None and weight.dim() == 3]
-
-
-def _magnitudes(weight: Any) -> int:
-    """Most distinct magnitudes in a block of 32 weights, of a sample of the last expert."""
-    rows = weight[-1].detach().T[:256, : weight.shape[1] // _BLOCK * _BLOCK].abs().float()
-    blocks = rows.reshape(-1, _BLOCK)[:256].sort(-1).values
-    return int(((blocks.diff(dim=-1) != 0).sum(-1) + 1).max())

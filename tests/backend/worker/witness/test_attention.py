@@ -25,7 +25,6 @@ from tokendyno.backend.worker.prove.profile import REGION, Trace
 from tokendyno.backend.worker.witness import attention, find
 from tokendyno.backend.worker.witness.attention import (
     ProbedCall,
-    _probed,
     attending_layers,
     is_grouped,
     probed_calls,
@@ -304,20 +303,6 @@ def test_kv_heads_count_as_repeated_for_a_single_new_token_only() -> None:
     profile = trace({(SDPA, long): 4, (SDPA, COPIED): 3, (SDPA, NEW): 2, (SDPA, ((4, 5, 1), (4, 4, 1))): 1})
     assert traced_calls(profile, 4, 2).repeated == 3
     assert traced_calls(profile, 4, 4).repeated == 0
-
-
-@pytest.mark.parametrize(
-    ("few", "said"),
-    [
-        (ProbedCall("sdpa", (1, 4, 1, 8), (1, 2, 9, 8), gqa=True), "with 4 query heads on 2 KV heads, not repeated"),
-        (ProbedCall("softmax", (1, 2, 2, 9)), "with 4 query heads on 2 KV heads, not repeated"),
-        (ProbedCall("softmax", (1, 4, 1, 9)), ""),
-        (ProbedCall("sdpa", (1, 4, 1, 8), (1, 2, 9, 8)), ""),  # broadcast, not told to group them
-    ],
-)
-def test_the_short_pass_tells_the_heads_of_grouped_calls(few: ProbedCall, said: str) -> None:
-    told = _probed([ProbedCall("sdpa", (1, 4, 5, 8), (1, 4, 5, 8)), few])
-    assert told.endswith(said) and ("KV heads" in told) is bool(said)
 
 
 @pytest.mark.parametrize("name", [FA2, HUB_FA3])

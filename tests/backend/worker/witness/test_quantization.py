@@ -14,7 +14,7 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.plan import LoadPlan, Plan
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.witness import find
-from tokendyno.backend.worker.witness.quantization import _dense_experts, _magnitudes, kind_of
+from tokendyno.backend.worker.witness.quantization import _dense_experts, kind_of
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -50,27 +50,6 @@ def test_experts_are_told_by_their_dimensions_and_their_bias() -> None:
         ]
     )
     assert [weight.shape for weight in _dense_experts(model)] == [stacked.shape]
-
-
-def test_magnitudes_are_counted_in_blocks_of_32_along_the_inputs() -> None:
-    """Of the last expert; what is left beyond whole blocks is not looked at, and a sign makes no other magnitude."""
-    weight = torch.zeros(2, 70, 5)
-    assert _magnitudes(weight) == 1
-    weight[0] = torch.rand(70, 5)
-    weight[1, 64:] = torch.rand(6, 5)
-    assert _magnitudes(weight) == 1
-    weight[1, :4, 2] = torch.tensor([1.0, -1.0, 2.0, 3.0])  # and 0
-    assert _magnitudes(weight) == 4
-    weight[1, 32:38, 2] = torch.arange(10.0, 16.0)
-    assert _magnitudes(weight) == 7
-
-
-@pytest.mark.parametrize(("magnitudes", "effective"), [(8, "mxfp4-dequantized"), (9, "none")])
-def test_experts_with_more_magnitudes_than_a_4_bit_float_are_not_from_mxfp4(magnitudes: int, effective: str) -> None:
-    weight = (torch.arange(64.0) % magnitudes).view(1, 64, 1)
-    model = torch.nn.ModuleList([mixture(weight, "gate_up_proj_bias")])
-    plan = Plan(LoadPlan(ModelSource("random"), quantization="mxfp4-dequantized"))
-    assert find("quantization", Observation(model, None, plan)).effective == effective
 
 
 def fake(name: str, module: str = __name__, **fields: Any) -> Any:
@@ -110,12 +89,10 @@ def test_each_packed_matrix_is_counted() -> None:
 
 
 @pytest.mark.parametrize(("planned", "effective"), [("mxfp4", "mxfp4-dequantized"), ("none", "none")])
-def test_coarse_experts_were_dequantized_only_where_the_plan_has_mxfp4(planned: Any, effective: str) -> None:
-    """Dense ones whose values happen to be few are none of a run that asked for no MXFP4."""
-    model = torch.nn.ModuleList([mixture((torch.arange(64.0) % 8).view(1, 64, 1), "gate_up_proj_bias")])
+def test_dense_experts_were_dequantized_only_where_the_plan_has_mxfp4(planned: Any, effective: str) -> None:
+    model = torch.nn.ModuleList([mixture(torch.rand(1, 64, 1), "gate_up_proj_bias")])
     plan = Plan(LoadPlan(ModelSource("random"), quantization=planned))
-    finding = find("quantization", Observation(model, None, plan))
-    assert (finding.effective, finding.reached) == (effective, 1 if effective != "none" else None)
+    assert find("quantization", Observation(model, None, plan)).effective == effective
 
 
 @pytest.mark.parametrize(("dense", "counted"), [(0, (4, 4)), (1, (4, 5))])
