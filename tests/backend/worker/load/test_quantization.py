@@ -122,11 +122,6 @@ def test_mxfp4_is_dequantized_on_a_cpu_and_found_so(model: str) -> None:
     assert "8 mixtures of dense experts" in proof
     observation = Observation(worker.model.model, None, arm.plan)
     assert claimed(Quantization(), observation) == {"mxfp4-dequantized"}
-    for layer in worker.model.model.model.layers:
-        experts = layer.mlp.experts
-        with torch.no_grad():
-            experts.down_proj.mul_(1 + 0.01 * torch.rand_like(experts.down_proj))
-    assert claimed(Quantization(), observation) == {"none"}, "the plan was believed"
 
 
 def test_dequantized_text_is_that_of_transformers() -> None:
