@@ -9,6 +9,7 @@ from unittest import mock
 
 import torch
 from transformers import DynamicCache
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.hardware.kernel_packages import PUBLISHER
@@ -38,18 +39,10 @@ _BY_HASHES = ("yoso",)
 
 
 class ProbedCall(NamedTuple):
-    """A call of sdpa, softmax, flex_attention, FlashAttention or another kernel of the Hub ("kernel").
-
-    queries, keys  (B, heads, length, D); of a softmax `queries` is the shape of the scores, `keys` empty
-    gqa            of sdpa: it was told to group heads itself; a model with a single KV head broadcasts it without
-    owner          of FlashAttention and kernels: the choice, or the repository, that the function belongs to
-    """
+    """A call of sdpa, softmax, flex_attention or a kernel, and the choice, or the repository, that it belongs to."""
 
     function: str
-    queries: tuple[int, ...] = ()
-    keys: tuple[int, ...] = ()
-    gqa: bool = False
-    owner: str = ""
+    choice: str
 
 
 def find(observation: Observation) -> Finding:
@@ -59,7 +52,7 @@ def find(observation: Observation) -> Finding:
         return Finding("attention", "eager", proof, outcome="not_applicable")
     probed = probed_calls(observation.model)
     name = effective_choice(probed)
-    if probed and probed[0].function == "kernel":
+    if name == _kernel_of(observation.model):
         proof = f"the first layer's attention, which all layers fetch by one name, called {name}"
         return Finding("attention", _choice_of(name, observation.plan.load.attention), proof)
     trace, config = observation.trace(), observation.model.config.get_text_config(decoder=True)
@@ -114,7 +107,7 @@ def _counted(observation: Observation, seen: int, other_calls: int, name: str) -
 
 
 def _probed(calls: list[ProbedCall]) -> str:
-    counts = Counter(call.owner or call.function for call in calls)
+    counts = Counter(call.function for call in calls)
     return f"a short pass called {', '.join(f'{n} x {name}' for name, n in counts.items()) or 'no attention function'}"
 
 
@@ -244,22 +237,8 @@ def probed_calls(model: Any) -> list[ProbedCall]:
 
 
 def effective_choice(seen: list[ProbedCall]) -> str:
-    by_function = {call.function: call for call in reversed(seen)}
-    if loaded := by_function.get("kernel") or by_function.get("flash"):
-        return loaded.owner
-    if "flex_attention" in by_function:
-        return "flex_attention"
-    if "sdpa" in by_function:
-        return "sdpa-gqa" if any(is_grouped(call, by_function["sdpa"]) for call in seen) else "sdpa"
-    return "eager"
-
-
-def is_grouped(call: ProbedCall, prompt: ProbedCall) -> bool:
-    """Whether this call had fewer KV heads than query heads."""
-    if call.function == "sdpa":
-        return call.gqa and call.keys[1] < call.queries[1]
-    heads = prompt.queries[1]  # scores (B, K, G, S): products written out by groups
-    return call.function == "softmax" and call.queries[2] > 1 and call.queries[1] * call.queries[2] == heads
+    choices = [call.choice for call in seen]
+    return "sdpa-gqa" if "sdpa-gqa" in choices else next((name for name in choices if name != "eager"), "eager")
 
 
 class _Enough(Exception):
@@ -271,46 +250,59 @@ def _watch(stack: contextlib.ExitStack, seen: list[ProbedCall]) -> None:
     import transformers.integrations.flex_attention as flex
     import transformers.masking_utils as masks
 
-    def attention(function: str, original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
-        owner = ""
-        if function == "flash":
-            original(query, key, *args, **kwargs)  # loads the kernel whose name is asked for
-            owner = _flash_owner()
-        grouped = bool(kwargs.get("enable_gqa"))
-        seen.append(ProbedCall(function, tuple(query.shape), tuple(key.shape), grouped, owner))
+    heads = 0  # of the queries that sdpa was given
+
+    def sdpa(original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal heads
+        heads = query.shape[1]
+        grouped = kwargs.get("enable_gqa") and key.shape[1] < heads  # a single KV head is broadcast without
+        seen.append(ProbedCall("sdpa", "sdpa-gqa" if grouped else "sdpa"))
         raise _Enough
 
     def softmax(original: Any, scores: Any, *args: Any, **kwargs: Any) -> Any:
-        if scores.dim() == 4:  # those of attention; a router's have 2
-            seen.append(ProbedCall("softmax", tuple(scores.shape)))
-            raise _Enough
-        return original(scores, *args, **kwargs)
+        if scores.dim() != 4:  # a router's have 2
+            return original(scores, *args, **kwargs)
+        _, kv_heads, group, _ = scores.shape  # where products are written out by groups; else all heads, and tokens
+        seen.append(ProbedCall("softmax", "sdpa-gqa" if group > 1 and kv_heads * group == heads else "eager"))
+        raise _Enough
+
+    def flex_attention(original: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append(ProbedCall("flex_attention", "flex_attention"))
+        raise _Enough
+
+    def flash_attention(original: Any, *args: Any, **kwargs: Any) -> Any:
+        original(*args, **kwargs)  # loads the kernel whose name is asked for
+        seen.append(ProbedCall(owner := _flash_owner(), owner))
+        raise _Enough
 
     def block_mask(original: Any, *args: Any, **kwargs: Any) -> Any:
         return original(*args, **{**kwargs, "_compile": False})
 
     for module, name, watcher in (
-        (torch.nn.functional, "scaled_dot_product_attention", functools.partial(attention, "sdpa")),
+        (torch.nn.functional, "scaled_dot_product_attention", sdpa),
         (torch.nn.functional, "softmax", softmax),
-        (flex, "compile_friendly_flex_attention", functools.partial(attention, "flex_attention")),
+        (flex, "compile_friendly_flex_attention", flex_attention),
         (masks, "create_block_mask", block_mask),
-        (flash, "_flash_attention_forward", functools.partial(attention, "flash")),
+        (flash, "_flash_attention_forward", flash_attention),
     ):
         original = getattr(module, name)
         stack.enter_context(mock.patch.object(module, name, functools.partial(watcher, original)))
 
 
-def _watch_kernel(stack: contextlib.ExitStack, seen: list[ProbedCall], model: Any) -> None:
-    """A kernel of the Hub with a function of its own: the one that the layers look up by the model's setting."""
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-
+def _kernel_of(model: Any) -> str:
+    """The Hub's repository of a kernel with a function of its own, which layers look up by the model's setting."""
     name = str(model.config._attn_implementation)
-    function = ALL_ATTENTION_FUNCTIONS.get(name) if "/" in name else None
-    if function is None or not (owner := _repository_of(function)):
-        return
+    return _repository_of(ALL_ATTENTION_FUNCTIONS.get(name)) if "/" in name else ""
 
-    def kernel(layer: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
-        seen.append(ProbedCall("kernel", tuple(query.shape), tuple(key.shape), owner=owner))
+
+def _watch_kernel(stack: contextlib.ExitStack, seen: list[ProbedCall], model: Any) -> None:
+    if not (owner := _kernel_of(model)):
+        return
+    name = str(model.config._attn_implementation)
+    function = ALL_ATTENTION_FUNCTIONS[name]
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        seen.append(ProbedCall(owner, owner))
         raise _Enough
 
     ALL_ATTENTION_FUNCTIONS.register(name, kernel)
