@@ -186,13 +186,12 @@ class Compilation(Part, frozen=True):
 
 class GraphSteps(Part, frozen=True):
     """The measured run's steps without the prefill, and the model's matrices; those that compiled graphs of Inductor
-    received, summed over those steps, and their share of the bytes; those in its CUDA graphs; our own replays."""
+    received, summed over those steps; those in its CUDA graphs; our own replays."""
 
     counted_steps: int | None = None
     matrices: int = 0
     compiled_steps: int = 0
     compiled_matrices: int = 0
-    compiled_share: float = 0.0
     replayed_steps: int = 0
     replayed_matrices: int = 0
     manual_replays: int = 0

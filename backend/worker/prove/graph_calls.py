@@ -28,8 +28,7 @@ class GraphCalls:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._numbers: dict[int, int] = {}  # address of a weight -> number of its matrix
-        self._bytes: list[int] = []
+        self._weights: frozenset[int] = NOTHING  # addresses, by which matrices are told apart
         self._graphs: dict[int, _Graph] = {}  # by id
         self._captures: dict[int, frozenset[int]] = {}  # captured by us: matrices of the compiled graphs inside
         self._capturing: int | None = None
@@ -45,14 +44,10 @@ class GraphCalls:
         self._replayed: dict[int, frozenset[int]] = {}
         self._manual: set[int] = set()
         self._prompt_replays = 0
-        numbers: dict[int, int] = {}
-        self._bytes = []
-        for matrix in matrices(self._model):
-            if numbers.setdefault(_address(matrix), len(self._bytes)) == len(self._bytes):
-                self._bytes.append(matrix.nbytes)
-        if numbers != self._numbers:
+        weights = frozenset(map(_address, matrices(self._model)))
+        if weights != self._weights:
             self.forget()
-        self._numbers = numbers
+        self._weights = weights
 
     def rest(self) -> None:
         """Let go of the run whose steps were counted, and so of its cache."""
@@ -120,15 +115,15 @@ class GraphCalls:
     def _matrices_of(self, graph: Any, inputs: Sequence[Any]) -> frozenset[int]:
         compiled = self._graphs.get(id(graph))
         if compiled is None:
-            places = [i for i, value in enumerate(inputs) if _address(value) in self._numbers]
+            places = [i for i, value in enumerate(inputs) if _address(value) in self._weights]
             compiled = self._graphs[id(graph)] = _Graph(graph, places, {})
         if not compiled.places:
             return NOTHING
         key = id(inputs[compiled.places[0]]), id(inputs[compiled.places[-1]])  # layers may share a graph
         received = compiled.matrices.get(key)
         if received is None:
-            numbers = [self._numbers.get(_address(inputs[i])) for i in compiled.places]
-            received = compiled.matrices[key] = frozenset(number for number in numbers if number is not None)
+            addresses = {_address(inputs[i]) for i in compiled.places}
+            received = compiled.matrices[key] = self._weights & addresses
         return received
 
     def counts(self, steps: Sequence[int]) -> GraphSteps:
@@ -136,14 +131,11 @@ class GraphCalls:
         compiled, replayed = (
             [by_step.get(step, NOTHING) for step in steps] for by_step in (self._compiled, self._replayed)
         )
-        compiled_bytes = sum(self._bytes[number] for step in compiled for number in step)
-        all_bytes = sum(self._bytes) * len(steps)
         return GraphSteps(
             counted_steps=len(steps),
-            matrices=len(self._bytes),
+            matrices=len(self._weights),
             compiled_steps=sum(map(bool, compiled)),
             compiled_matrices=sum(map(len, compiled)),
-            compiled_share=compiled_bytes / all_bytes if all_bytes else 0.0,
             replayed_steps=sum(map(bool, replayed)),
             replayed_matrices=sum(map(len, replayed)),
             manual_replays=len(self._manual & set(steps)),

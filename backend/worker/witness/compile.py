@@ -42,7 +42,7 @@ def find(observation: Observation) -> Finding:
     mode = "module" if plan.compile_module else names.get((tuned, graphs), "max-autotune-no-cudagraphs")
     proof = (
         f"compiled code of Inductor received {reached:,} of {expected:,} matrices "
-        f"({counts.graphs.compiled_share:.1%} of the bytes) in {counts.graphs.compiled_steps} of {steps} steps"
+        f"in {counts.graphs.compiled_steps} of {steps} steps"
     )
     outside = products(trace.eager)
     if outside:

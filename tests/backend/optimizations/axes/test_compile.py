@@ -138,7 +138,7 @@ def seen(eager: Sequence[str] = (), decode: Sequence[str] = (), calls: int = 0, 
     return Observation(None, None, PLAN, lambda: trace, counts_of(known))
 
 
-IN_GRAPHS: dict[str, Any] = {"compiled_matrices": EVERY, "compiled_steps": STEPS, "compiled_share": 1.0}
+IN_GRAPHS: dict[str, Any] = {"compiled_matrices": EVERY, "compiled_steps": STEPS}
 REPLAYED = IN_GRAPHS | {"replayed_matrices": EVERY, "replayed_steps": STEPS}
 
 
@@ -246,7 +246,7 @@ def test_one_token_has_no_step_that_could_be_compiled_or_replayed(axis: str) -> 
     ("look", "reached", "expected"),
     [
         (seen(**IN_GRAPHS), EVERY, EVERY),
-        (seen(**IN_GRAPHS | {"compiled_matrices": 5, "compiled_share": 0.1}), 5, EVERY),
+        (seen(**IN_GRAPHS | {"compiled_matrices": 5}), 5, EVERY),
         (seen(**IN_GRAPHS | {"compiled_matrices": 16, "compiled_steps": 2}), 16, EVERY),
         (seen(("aten::scaled_dot_product_attention",) * 3, **IN_GRAPHS), EVERY, EVERY + 3),
         (seen(("aten::argmax", "aten::cat"), **IN_GRAPHS), EVERY, EVERY),
