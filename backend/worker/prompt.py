@@ -11,7 +11,7 @@ from tokendyno.backend.arms.reasoning import reasoning_keywords, refused
 from tokendyno.backend.config import STOCK_SENTENCE
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.messages import Generate
-from tokendyno.backend.models.files.folder import template_variables
+from tokendyno.backend.models.files.folder import takes_parts, template_variables
 from tokendyno.backend.plan import ShapesKind
 from tokendyno.backend.predict.lengths import rounded
 from tokendyno.backend.traffic import TrafficRequest
@@ -180,9 +180,11 @@ def chat_ids(tokenizer: Any, text: str, effort: str = "", system: str = "") -> l
     effort  one of `REASONING`; system: the message before the user's
     InputError if there is no template, it cannot be rendered, or it ignores one of these.
     """
-    reasoning = _reasoning(_template(tokenizer), effort)
-    turns = [("system", system), ("user", text)] if system.strip() else [("user", text)]
-    conversation = _conversation(tokenizer, turns, reasoning)
+    template = _template(tokenizer)
+    reasoning, parts = _reasoning(template, effort), takes_parts(template)
+    words = {"system": system, "user": text} if system.strip() else {"user": text}
+    _require_words(tokenizer, [*words], reasoning, parts)
+    conversation = _messages(words, parts)
     rendered = _rendered(tokenizer, conversation, reasoning)
     opposite = {name: OPPOSITES[value] for name, value in reasoning.items()}
     if reasoning and _rendered(tokenizer, conversation, opposite) == rendered:
@@ -213,39 +215,31 @@ def _template(tokenizer: Any) -> str:
         return template
 
 
-def _conversation(tokenizer: Any, turns: list[tuple[str, str]], reasoning: dict[str, str | bool]) -> list[Message]:
-    """The messages in the form that the template takes: texts, else lists of parts as for models with images
-    (huggingface.co/docs/transformers/chat_templating_multimodal). Rendering `PROBES` tells which. InputError where it
-    takes neither. `turns`: (role, words) of each message."""
-    refusals: list[InputError] = []
-    for parts in ((), ("system", "user"), ("user",))[: 1 + len(turns)]:
-        probes = [_message(role, PROBES[role], role in parts) for role, _ in turns]
-        try:
-            rendered = _rendered(tokenizer, probes, reasoning)
-        except NotRendered as error:
-            refusals.append(error)
-            continue
-        lost = [role for role, _ in turns if PROBES[role] not in rendered]
-        lists = [probe["content"] for probe in probes if isinstance(probe["content"], list)]
-        printed = any(repr(content) in rendered for content in lists)  # as Python shows a list
-        if not lost and not printed:
-            return [_message(role, words, role in parts) for role, words in turns]
-        missing, advice = "prompt", "Use a plain prompt, or another model"
-        if lost == ["system"]:
-            missing, advice = "system message", "Put it at the beginning of the prompt"
-        sentence = f"The model's {template_of(tokenizer)} leaves out the {missing}, or words of it. {advice}."
-        refusals.append(InputError(sentence))
-    if len(turns) > 1 and isinstance(refusals[0], NotRendered):
-        _conversation(tokenizer, turns[1:], reasoning)  # InputError where the system message is not what it refuses
+def _require_words(tokenizer: Any, roles: list[str], reasoning: dict[str, str | bool], parts: bool) -> None:
+    """InputError where the template leaves out the words of a role, which rendering `PROBES` tells, or refuses them."""
+    template = f"The model's {template_of(tokenizer)}"
+    try:
+        rendered = _rendered(tokenizer, _messages({role: PROBES[role] for role in roles}, parts), reasoning)
+    except NotRendered as error:
+        if len(roles) == 1:
+            raise
+        _require_words(tokenizer, roles[1:], reasoning, parts)  # raises if it is not the system message that it refuses
         raise InputError(
-            f"The model's {template_of(tokenizer)} takes no system message ({refusals[0].__cause__}). Leave it empty, "
-            "or put it at the beginning of the prompt."
-        ) from refusals[0]
-    raise refusals[0]
+            f"{template} takes no system message ({error.__cause__}). Leave it empty, or put it at the beginning of "
+            "the prompt."
+        ) from error
+    lost = [role for role in roles if PROBES[role] not in rendered]
+    what, advice = "prompt", "Use a plain prompt, or another model"
+    if lost == ["system"]:
+        what, advice = "system message", "Put it at the beginning of the prompt"
+    if lost:
+        raise InputError(f"{template} leaves out the {what}, or words of it. {advice}.")
 
 
-def _message(role: str, words: str, parts: bool) -> Message:
-    return {"role": role, "content": [{"type": "text", "text": words}] if parts else words}
+def _messages(words: dict[str, str], parts: bool) -> list[Message]:
+    """Words by role as texts, or as lists of parts (huggingface.co/docs/transformers/chat_templating_multimodal)."""
+    contents = [[{"type": "text", "text": text}] if parts else text for text in words.values()]
+    return [{"role": role, "content": content} for role, content in zip(words, contents, strict=True)]
 
 
 def _reasoning(template: str, effort: str) -> dict[str, str | bool]:

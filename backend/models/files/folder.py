@@ -199,7 +199,7 @@ def template_variables(template: str) -> tuple[str, ...]:
 
 def takes_parts(template: str) -> bool:
     """Whether a template goes through the content of a message as a list of parts, and does not ask whether it is a
-    text. An exported script goes by this; a run tries both."""
+    text. Runs and exported scripts go by this."""
     code = re.sub(r"\[\s*(['\"])content\1\s*\]", ".content", _code(template))
     return bool(_GOES_THROUGH.search(code)) and not _ASKS.search(code)
 
