@@ -6,14 +6,12 @@ versions.
 """
 
 import hashlib
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import torch
 
 from tokendyno.backend import hardware, paths
-from tokendyno.backend.errors import UNDECODABLE
 from tokendyno.backend.files.whole import PRIVATE, write_whole
 from tokendyno.backend.plan import Plan
 
@@ -39,19 +37,20 @@ def key_of(plan: Plan, batch_size: int, length: int) -> str:
 def take(key: str) -> Taken:
     """Load the artefacts of that key into the current cache. A file that cannot be used is ignored, with a note."""
     path = paths.private_folder("artefacts") / f"{key}.bin"
+    metadata = path.with_suffix(".json")
     if not path.exists():
         return Taken(note="no compile artefacts yet for these settings: they are saved after this warm-up")
     try:
-        cold_s, data = _read(path)
-    except OSError as error:
-        return _ignored(path, f"{error.strerror} (with its .json beside it)")
-    except (ValueError, *UNDECODABLE) as error:
-        return _ignored(path, str(error))
-    try:
-        info = torch.compiler.load_cache_artifacts(data)
-    except Exception as error:  # whatever unpickling and writing into a cache may raise
-        return _ignored(path, f"torch says {type(error).__name__}: {error}"[:200])
-    return Taken(len(data), cold_s) if info is not None else _ignored(path, "torch cannot read it")
+        if any(file.is_symlink() or not paths.is_private(file) for file in (path, metadata)):
+            raise ValueError("other users can write to it")
+        cold_s = msgspec.json.decode(metadata.read_bytes(), type=dict[str, float]).get("cold_s", 0.0)
+        data = path.read_bytes()
+        if torch.compiler.load_cache_artifacts(data) is None:
+            raise ValueError("torch cannot read it")
+    except Exception as error:  # of files, of JSON, and whatever unpickling and writing into a cache may raise
+        why = error.strerror if isinstance(error, OSError) else f"{error}"[:200]
+        return Taken(note=f"compile artefacts ignored: {path.name}: {why}; they are saved anew after this warm-up")
+    return Taken(len(data), cold_s)
 
 
 def save(key: str, cold_s: float) -> int:
@@ -63,15 +62,3 @@ def save(key: str, cold_s: float) -> int:
     write_whole(folder / f"{key}.bin", data, PRIVATE)
     write_whole(folder / f"{key}.json", msgspec.json.encode({"cold_s": cold_s}), PRIVATE)
     return len(data)
-
-
-def _read(path: Path) -> tuple[float, bytes]:
-    metadata = path.with_suffix(".json")
-    for file in (path, metadata):
-        if file.is_symlink() or not paths.is_private(file):
-            raise ValueError("other users can write to it")
-    return msgspec.json.decode(metadata.read_bytes(), type=dict[str, float]).get("cold_s", 0.0), path.read_bytes()
-
-
-def _ignored(path: Path, why: str) -> Taken:
-    return Taken(note=f"compile artefacts ignored: {path.name}: {why}; they are saved anew after this warm-up")

@@ -39,10 +39,10 @@ def use(kind: CompileCacheKind) -> int:
     headers, it holds."""
     folder, shared = paths.make_scratch(), paths.private_folder("compiled")
     os.environ.update({name: str(folder / part) for name, part in VARIABLES.items()})
-    if sum(map(_size, _files(shared))) > MOST_BYTES:
-        with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # another worker empties it
+        if sum(path.stat().st_size for path in _files(shared)) > MOST_BYTES:
             shared.rename(folder / "too large")
-        shutil.rmtree(folder / "too large", ignore_errors=True)
+    shutil.rmtree(folder / "too large", ignore_errors=True)
     filled = _fill(folder, shared, kind)
     from torch._inductor import codecache
     from torch._inductor.utils import clear_caches
@@ -68,18 +68,11 @@ def publish(kind: CompileCacheKind) -> int:
     for path in _files(folder, kind):
         target = shared / path.relative_to(folder)
         if not target.exists():
-            with path.open("rb") as file:
+            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
                 os.fsync(file.fileno())  # so that a power cut leaves it whole or absent
             _link(path, target)
         published += target.exists() and not path.is_relative_to(folder / HEADERS)
     return published
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def _files(base: Path, kind: CompileCacheKind = "torch") -> Iterator[Path]:
