@@ -1,7 +1,5 @@
 """Turns an exception in the worker into a sentence and advice for the user."""
 
-import errno
-
 import torch
 
 from tokendyno.backend.errors import InputError
@@ -26,6 +24,8 @@ they mean. NVML is asked before a worker starts, so these appear where NVML and 
 
 _NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "std::bad_alloc", "can't start new thread")
 """Of torch's CPU allocator, of the system (ENOMEM, by reading a file too), of C++, and of threads."""
+
+_NO_ROOM = ("No space left on device", "Disk quota exceeded")
 
 
 def explain(error: Exception) -> tuple[str, str, bool]:
@@ -53,7 +53,7 @@ def explain(error: Exception) -> tuple[str, str, bool]:
     if "CUDA" in text and isinstance(error, RuntimeError):
         advice = "Run again with a new worker, or undo the last change."
         return f"The GPU reported an error: {message}", advice, True
-    if _no_room(error):
+    if any(sign in text for sign in _NO_ROOM):
         advice = "Free some space, or set HF_HOME and TOKENDYNO_CACHE to another disk."
         return f"A disk is full: {message}", advice, False
     if isinstance(error, DownloadFailed):
@@ -82,12 +82,3 @@ def _compile_error(error: Exception) -> str:
     lines = [line.strip() for line in str(error).rpartition("Output:\n")[2].splitlines() if line.strip()]
     first = next((line for line in lines if "error:" in line), lines[0] if lines else "it gave no reason")
     return first.rpartition("error: ")[2][:300]
-
-
-def _no_room(error: BaseException | None) -> bool:
-    """Whether an exception, or one that it was raised from, says that a disk or a quota is full."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return True
-        error = error.__cause__ or error.__context__
-    return False

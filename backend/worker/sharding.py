@@ -9,6 +9,7 @@ import sys
 import msgspec
 
 from tokendyno.backend.fit.sharding import ShardRequest, ShardRow
+from tokendyno.backend.worker.process import keep_events_apart
 
 
 def rows(request: ShardRequest) -> list[ShardRow]:
@@ -61,8 +62,7 @@ def _how(name: str, part: tuple[int, ...], whole: tuple[int, ...]) -> str:
 
 
 def main() -> None:
-    answers = os.dup(1)
-    os.dup2(2, 1)  # libraries print
+    answers = keep_events_apart()
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=ShardRequest)
     with os.fdopen(answers, "wb") as out:
         out.write(msgspec.json.encode(rows(request)))

@@ -11,12 +11,6 @@ from tokendyno.backend.worker import errors
 from tokendyno.backend.worker.errors import explain
 from tokendyno.backend.worker.load.download import DownloadFailed
 
-
-def caused(error: Exception, cause: Exception) -> Exception:
-    error.__cause__ = cause
-    return error
-
-
 TOO_OLD = (
     "The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver by downloading "
     "and installing a new version from the URL: http://www.nvidia.com/Download/index.aspx Alternatively, go to: "
@@ -58,7 +52,7 @@ def test_what_this_torch_says_without_cuda_is_known() -> None:
         (OSError(errno.ENOMEM, "Cannot allocate memory", "model.safetensors"), "Out of memory", True),
         (RuntimeError("can't start new thread"), "Out of memory", True),
         (OSError(errno.ENOSPC, "No space left on device", "x.so"), "A disk is full", False),
-        (caused(DownloadFailed("OSError"), OSError(errno.ENOSPC, "No space left on device")), "A disk is full", False),
+        (DownloadFailed("OSError: [Errno 28] No space left on device"), "A disk is full", False),
         (DownloadFailed("ConnectTimeout"), "could not be downloaded", False),
         (RuntimeError("CUDA error: operation not permitted when stream is capturing"), "could not be captured", True),
         (RuntimeError("CUDA error: an illegal memory access was encountered"), "The GPU reported an error", True),
