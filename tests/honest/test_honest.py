@@ -21,7 +21,6 @@ RUNS = [
     ("doge", "default"),
     ("inkling_text", "default"),
     ("mllama", "static"),
-    ("yoso", "bfloat16"),
 ]
 
 

@@ -3,12 +3,10 @@ text (teacher forcing), and of an encoder, whether a measured pass gave the hidd
 """
 
 import inspect
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-from transformers import DynamicCache
 
 from tokendyno.backend.evidence import TOKENS, Finding
 from tokendyno.backend.plan import Plan
@@ -66,8 +64,6 @@ def beyond_check(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) -
     longest = max((text.tokens for text in texts if text.generated and text.fits), default=0)
     if longest > (most_read := getattr(getattr(model, "config", None), "index_topk", None) or MOST_TOKENS):
         return f"an indexer chooses {most_read:,} tokens to attend to, and may choose others in one pass"
-    if (window := _window_of_steps_alone(model)) and longest > window:
-        return f"this model's steps attend to {window:,} tokens, and one pass over a text to all of it"
     if longest:
         return ""
     longer = any(not text.fits for text in texts)
@@ -88,17 +84,6 @@ def find_tokens(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) ->
     correct, total = int(chosen.sum()), len(chosen)
     proof = f"{correct} of {total} tokens are those that the model chooses in one pass over prompt and text"
     return Finding(TOKENS, effective, proof, correct, total)
-
-
-def _window_of_steps_alone(model: Any) -> int | None:
-    """The window of the cache of a model whose code gives a text's mask none (Moshi); None for any other."""
-    if not hasattr(model, "get_decoder"):
-        return None
-    names = vars(sys.modules[type(model.get_decoder()).__module__])
-    if any("sliding" in name or "chunked" in name or name == "create_masks_for_generate" for name in names):
-        return None
-    layers = DynamicCache(config=model.config.get_text_config(decoder=True)).layers
-    return min((layer.sliding_window for layer in layers if getattr(layer, "is_sliding", False)), default=None)
 
 
 def find_states(model: Any, plan: Plan, ids: torch.Tensor, mask: torch.Tensor, states: torch.Tensor) -> Finding:

@@ -34,9 +34,6 @@ _MARKS = {
 _NO_SINK = -1e4
 """Beside any scores a sink below this has no share of the softmax: it is 0 in every number format."""
 
-_BY_HASHES = ("yoso",)
-"""Architectures whose layers sample attention by hashes of queries and keys: none of these functions is called."""
-
 
 class ProbedCall(NamedTuple):
     """A call of sdpa, softmax, flex_attention or a kernel, and the choice, or the repository, that it belongs to."""
@@ -47,9 +44,6 @@ class ProbedCall(NamedTuple):
 
 def find(observation: Observation) -> Finding:
     """Counts in the trace which attention every layer called in every pass; a short pass tells what it does not."""
-    if observation.model.config.model_type in _BY_HASHES:
-        proof = "this architecture samples attention by hashes, by code of its own"
-        return Finding("attention", "eager", proof, outcome="not_applicable")
     probed = probed_calls(observation.model)
     name = effective_choice(probed)
     if name == _kernel_of(observation.model):

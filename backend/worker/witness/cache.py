@@ -37,9 +37,6 @@ def find(observation: Observation) -> Finding:
     if on_host:
         pinned = all(tensor.is_pinned() for tensor in cache_tensors(observation.cache) if tensor.device.type == "cpu")
         proof += f", {on_host:,} of them in {'pinned ' if pinned else ''}host memory"
-    bits = sorted({_bits(part) for layer in layers for part in quantized_parts(layer)})
-    if bits:
-        proof += f"; {' and '.join(f'{n} bits' for n in bits)} per element"
     planned = observation.plan.generate.cache.name
     votes = Counter(name for names in by_layer for name in names)
     decided = Counter(names[0] for names in by_layer if len(names) == 1) or votes
@@ -50,8 +47,6 @@ def find(observation: Observation) -> Finding:
         proof += f"; {stayed} of {len(by_layer)} layers stayed on the GPU, beside the one that is fetched next"
     elif reached < len(by_layer):
         proof += f"; {reached} of {len(by_layer)} layers hold their tokens like that"
-    elif {"dynamic", "unwindowed"} <= votes.keys() and votes["dynamic"] == votes["unwindowed"]:
-        proof += " (no sliding layers: dynamic and unwindowed are the same)"
     return Finding("cache", effective, proof, reached, len(by_layer))
 
 

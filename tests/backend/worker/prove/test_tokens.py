@@ -59,14 +59,6 @@ def test_a_model_that_gives_the_logits_of_every_position_is_checked() -> None:
     assert found(generated, model).reached in range(NEW)
 
 
-def test_a_model_whose_steps_alone_have_a_window_is_not_checked_beyond_it() -> None:
-    model = tiny_random("moshi")
-    window = model.config.sliding_window
-    beyond = find_tokens(model, PLAN, False, [Text(PROMPT, [5] * window)])
-    assert beyond.outcome == "unchecked" and f"attend to {window} tokens" in beyond.proof
-    assert find_tokens(model, PLAN, False, [Text(PROMPT, [5] * NEW)]).expected == NEW
-
-
 @pytest.mark.parametrize(("times", "strange"), [(0.9, 0), (4.5, 0), (5.5, 1)])
 def test_the_second_likeliest_may_have_been_chosen_if_it_is_near(
     times: float, strange: int, monkeypatch: pytest.MonkeyPatch
