@@ -47,6 +47,8 @@ def find(observation: Observation) -> Finding:
         proof += f"; {stayed} of {len(by_layer)} layers stayed on the GPU, beside the one that is fetched next"
     elif reached < len(by_layer):
         proof += f"; {reached} of {len(by_layer)} layers hold their tokens like that"
+    elif {"dynamic", "unwindowed"} <= votes.keys() and votes["dynamic"] == votes["unwindowed"]:
+        proof += " (no sliding layers: dynamic and unwindowed are the same)"
     return Finding("cache", effective, proof, reached, len(by_layer))
 
 

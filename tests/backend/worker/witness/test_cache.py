@@ -110,6 +110,7 @@ def test_a_layer_that_holds_no_token_is_missed(tokens: int | None) -> None:
     """Whether it has no tensors, or empty ones."""
     model = tiny("llama")
     cache = filled(DynamicCache(config=model.config), 4)
+    assert find("cache", seen(cache, model)).proof.endswith(" (no sliding layers: dynamic and unwindowed are the same)")
     empty = DynamicLayer()
     if tokens is not None:
         empty.update(*states(tokens))
