@@ -184,7 +184,7 @@ class Forked:
         stdin, stdout, stderr = self._child_ends
         try:
             self._popen = subprocess.Popen(
-                python_command("tokendyno.backend.worker", str(os.getpid())),
+                python_command("tokendyno.backend.worker"),
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,

@@ -99,7 +99,7 @@ class WorkerProcess:
 
     def _module(self) -> list[str]:
         """The module that the process runs, and its arguments."""
-        return ["tokendyno.backend.worker", str(os.getpid())]
+        return ["tokendyno.backend.worker"]
 
     @property
     def alive(self) -> bool:

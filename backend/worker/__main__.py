@@ -1,4 +1,4 @@
-"""Entry of a worker process: `python -m tokendyno.backend.worker PARENT_PID`.
+"""Entry of a worker process: `python -m tokendyno.backend.worker`.
 
 Commands arrive on standard input, events leave on standard output. Anything else that prints (libraries, compilers)
 is redirected to standard error, so that no stray line can corrupt the stream of events.
@@ -10,13 +10,7 @@ import threading
 import traceback
 from typing import TYPE_CHECKING
 
-from tokendyno.backend.worker.process import (
-    die_with_parent,
-    frozen_imports,
-    guard_group,
-    keep_events_apart,
-    settle_heap,
-)
+from tokendyno.backend.worker.process import frozen_imports, guard_group, keep_events_apart, settle_heap
 
 if TYPE_CHECKING:
     from tokendyno.backend.worker.channel import Commands
@@ -34,12 +28,6 @@ def read_commands(commands: "Commands") -> None:
     except Exception:
         traceback.print_exc()
     os._exit(code)
-
-
-def main() -> None:
-    """Tie this process to its parent before the slow imports, then serve until Shutdown."""
-    die_with_parent(int(sys.argv[1]))
-    work()
 
 
 def work(forked: bool = False) -> None:
@@ -60,4 +48,4 @@ def work(forked: bool = False) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    work()

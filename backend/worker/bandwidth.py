@@ -11,6 +11,7 @@ import os
 import statistics
 import sys
 import time
+import timeit
 from collections.abc import Callable
 
 import torch
@@ -56,12 +57,7 @@ def _seconds(call: Callable[[], object], device: str) -> float:
     for _ in range(WARM_UP):
         call()
     if device == "cpu":
-        times_s = []
-        for _ in range(REPEATS[device]):
-            begin_s = time.perf_counter()
-            call()
-            times_s.append(time.perf_counter() - begin_s)
-        return min(times_s)
+        return min(timeit.repeat(call, timer=time.perf_counter, repeat=REPEATS[device], number=1))
     events = [torch.cuda.Event(enable_timing=True) for _ in range(REPEATS[device] + 1)]
     torch.cuda.synchronize()
     events[0].record()

@@ -1,9 +1,8 @@
 """How a worker's process is set up: tied to its parent, with a settled heap, and without imports that it never needs.
 
-No worker process outlives its parent, and none of its children outlives the worker. The parent's death is noticed by
-the kernel's parent-death signal, which is tied to the thread that started this process, and by the end of the command
-pipe, which a worker reads and its guard watches: the guard works while native code holds the worker's GIL, and for a
-worker that was forked by another process than the one that it works for.
+No worker process outlives the app, and none of its children outlives the worker. The app's death is noticed by the end
+of the command pipe, which a worker reads and its guard watches: the guard works while native code holds the worker's
+GIL. Ranks and trials have the kernel's parent-death signal, which is tied to the thread that started the process.
 """
 
 import contextlib

@@ -55,12 +55,9 @@ def _unseen(observation: Observation) -> Finding:
     if planned != "whole" and counts.requests.batch_requests:  # of its graphs for each length nobody counts replays
         reason = "the passes over the prompts of batches are not counted"
         return Finding("prefill", planned, reason, outcome="not_applicable")
-    reason = "no pass over the prompt was seen: one pass is what is made by default"
-    if counts.pages.paged_steps:
-        reason = "continuous batching reads prompts in steps of its own, by batch_tokens"
-    elif counts.requests.batch_requests:
-        reason = "each batch reads its prompts in one pass, which is what is made by default"
-    return Finding("prefill", "whole", reason)
+    paged = "continuous batching reads prompts in steps of its own, by batch_tokens"
+    default = "no pass over the prompt was seen: one pass is what is made by default"
+    return Finding("prefill", "whole", paged if counts.pages.paged_steps else default)
 
 
 def _named(tokens: int) -> str:
