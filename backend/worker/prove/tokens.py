@@ -133,18 +133,18 @@ def _chosen(model: Any, text: Text, routed: bool) -> torch.Tensor:
     # Attention of some models (Doge, CPM-Ant) looks at what follows in the text, unlike in steps.
     for i in (~correct).nonzero().flatten().tolist()[:MOST_REPEATED]:
         context = ids[:, : start + int(places[i])]
-        correct[i] = bool(_behind(_logits(model, context, 1), chosen[i : i + 1]) <= slack)
+        correct[i] = bool(_behind(_logits(model, context, torch.tensor([-1])), chosen[i : i + 1]) <= slack)
     return correct
 
 
-def _logits(model: Any, ids: torch.Tensor, places: torch.Tensor | int) -> torch.Tensor:
-    """(N, V) float32: of one pass, at these places or so many from the end. Some models give all, whatever is asked."""
+def _logits(model: Any, ids: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """(N, V) float32: of one pass, at these places. Some models give all, whatever is asked."""
     chooses = "logits_to_keep" in inspect.signature(model.forward).parameters
     keywords = {"logits_to_keep": places} if chooses else {}
     with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
         logits = model(input_ids=ids, use_cache=False, **keywords).logits[0]  # (N or P, V)
     if not chooses:
-        logits = logits[-places:] if isinstance(places, int) else logits[places.to(logits.device)]
+        logits = logits[places.to(logits.device)]
     return logits.float()
 
 

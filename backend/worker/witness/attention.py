@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import re
 import sys
 from collections import Counter
 from typing import Any, NamedTuple
@@ -110,11 +111,10 @@ def _traced(trace: Trace) -> str:
         return "no trace"
     backends: list[str] = []
     for backend, marks in _MARKS.items():
-        kernels: Counter[str] = Counter()
-        for name, n in trace.matching(*marks).items():
-            kernels[name.removeprefix("void ").split("<")[0].split("(")[0][:60]] += n  # without template parameters
+        kernels = trace.matching(*marks).most_common(2)
         if kernels and not (backend == "softmax" and backends):
-            backends.append(f"{backend} ({', '.join(f'{n} x {name}' for name, n in kernels.most_common(2))})")
+            shown = (f"{n} x {re.split('[<(]', name.removeprefix('void '))[0][:60]}" for name, n in kernels)
+            backends.append(f"{backend} ({', '.join(shown)})")
     return f"{trace.steps} tokens traced: " + (", ".join(backends) or "no attention kernel visible in compiled code")
 
 

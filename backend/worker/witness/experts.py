@@ -39,8 +39,8 @@ def find(observation: Observation) -> Finding:
     )
     way = max(ways, key=ways.__getitem__)
     seen = ways[way]
+    all_calls = layers * traced_passes(observation)
     if way == "triton":  # kernels are seen in replayed graphs and within whole layers too
-        all_calls = layers * traced_passes(observation)
         proof = f"{own_calls} calls of our kernels in {trace.steps} passes through {layers} mixtures, two a mixture"
         return Finding("experts", way, proof, min(seen, all_calls), all_calls)
     if hidden := hidden_by(observation):
@@ -48,13 +48,10 @@ def find(observation: Observation) -> Finding:
         if ways["grouped_mm"] >= layers:  # the prompt's pass is never compiled
             only_there = max(calls, replayed) <= _GROUPED_CALLS * layers * prompt_passes(observation)
             way, seen = ("auto" if only_there else "grouped_mm"), ways["grouped_mm"]
-    elif load.device == "cuda" and load.experts is None and seen < layers * traced_passes(observation):
+    elif load.device == "cuda" and load.experts is None and (trace.steps == 1 or seen < all_calls):
         way = "auto"  # `generate` changes to batched_mm for decoding
-        seen = min(layers * prompt_passes(observation), ways["grouped_mm"]) + min(
-            layers * (trace.steps - 1), ways["batched_mm"]
-        )
-    elif load.device == "cuda" and load.experts is None and trace.steps == 1:
-        way = "auto"
+        seen = min(layers * prompt_passes(observation), ways["grouped_mm"])
+        seen += min(layers * (trace.steps - 1), ways["batched_mm"])
     reached, expected = coverage(observation, seen, layers)
     proof = (
         f"{trace.steps} passes through {layers} mixtures: {calls} grouped GEMM calls, {ways['batched_mm']} batches "
