@@ -12,6 +12,7 @@ import gc
 import importlib
 import importlib.metadata
 import os
+import platform
 import select
 import signal
 import sys
@@ -76,19 +77,16 @@ def killed_by(code: int) -> str:
 LARGEST_BYTES = 32 << 20
 """glibc takes blocks of up to this size from its heap at most (malloc/malloc.c, `DEFAULT_MMAP_THRESHOLD_MAX`)."""
 
-HEADER_BYTES = 8 << 10
-"""More than what glibc adds to a block, with the rest of a page."""
+_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD = -3, -1  # malloc.h
 
 
 def settle_heap() -> None:
     """Have glibc keep freed blocks of up to 32 MiB for reuse, as after the first such block that a program frees: else
     the keys and values of a first run's growing cache are new memory at each step (lab/measurements.md)."""
-    if sys.platform != "linux":
-        return
-    libc = ctypes.CDLL(None)
-    libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-    libc.free.restype, libc.free.argtypes = None, [ctypes.c_void_p]
-    libc.free(libc.malloc(LARGEST_BYTES - HEADER_BYTES))
+    if platform.libc_ver()[0] == "glibc":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_MMAP_THRESHOLD, LARGEST_BYTES)
+        libc.mallopt(_M_TRIM_THRESHOLD, 2 * LARGEST_BYTES)  # malloc/malloc.c, `__libc_free`
 
 
 # --- imports -------------------------------------------------------------------------------------

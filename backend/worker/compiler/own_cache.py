@@ -1,10 +1,9 @@
 """A compile cache of this process alone, filled from the one that workers share and published to it when complete.
 
 Compilers write their output in place: a worker that is killed while g++ links leaves a torn library under its final
-name, and torch fails with "file too short" from then on. So each worker compiles into a folder of its own, which is
-removed with it and starts with hard links to the files of the shared folder. Files get there as hard links too, and
-only while nothing compiles and nothing has failed to: after a warm-up and after a run. torch names files by their
-content, so one that is there already is the same.
+name. So each worker compiles into a folder of its own, which starts with hard links to the files of the shared folder.
+What is new gets there as hard links too, after a warm-up or a run, unless something failed to compile. torch names
+files by their content, so one that is there already is the same.
 
 torch's default folder and the user's own TORCHINDUCTOR_CACHE_DIR are neither read nor written. Precompiled headers,
 which torch keeps across empty caches on purpose, are shared by every kind of cache.

@@ -290,17 +290,15 @@ def _kernel_of(model: Any) -> str:
 
 
 def _watch_kernel(stack: contextlib.ExitStack, seen: list[ProbedCall], model: Any) -> None:
-    if not (owner := _kernel_of(model)):
-        return
-    name = str(model.config._attn_implementation)
-    function = ALL_ATTENTION_FUNCTIONS[name]
+    owner = _kernel_of(model)
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         seen.append(ProbedCall(owner, owner))
         raise _Enough
 
-    ALL_ATTENTION_FUNCTIONS.register(name, kernel)
-    stack.callback(ALL_ATTENTION_FUNCTIONS.register, name, function)
+    if owner:
+        functions = ALL_ATTENTION_FUNCTIONS._global_mapping
+        stack.enter_context(mock.patch.dict(functions, {str(model.config._attn_implementation): kernel}))
 
 
 def _repository_of(function: Any) -> str:
