@@ -52,7 +52,7 @@ def find(observation: Observation) -> Finding:
             continue  # quantized: its compute dtype is that of the other weights
         dtype = _named(parameter)
         sizes[dtype] += parameter.nbytes
-        if dtype != "float32" or not (name in exempt or name.endswith("_bias")):
+        if dtype != "float32" or not (name in exempt or _adds_to_packed(observation.model, name)):
             tensors[dtype] += 1
     main, count = sizes.most_common()[0]
     rest = "".join(f", {n:,} bytes in {d}" for d, n in sizes.items() if d != main)
@@ -76,3 +76,12 @@ def find(observation: Observation) -> Finding:
 
 def _named(tensor: Any) -> str:
     return str(tensor.dtype).removeprefix("torch.")
+
+
+def _adds_to_packed(model: Any, name: str) -> bool:
+    """Whether it is the bias of a packed weight, which is a tensor of integers, or the kernels' own object."""
+    path, _, own_name = name.rpartition(".")
+    module, weight = model.get_submodule(path), own_name.removesuffix("_bias")
+    packed = getattr(module, f"{weight}_blocks", getattr(module, weight, None))
+    is_float = getattr(packed, "is_floating_point", lambda: False)
+    return weight != own_name and packed is not None and not is_float()
