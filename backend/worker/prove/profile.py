@@ -7,17 +7,15 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from operator import methodcaller
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import torch
 import torch._dynamo.utils as dynamo
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from tokendyno.backend.counts import StepTime
-from tokendyno.backend.worker.prove.step_time import DIVIDED, INDUCTOR_CALL, Shape, Span, step_time
+from tokendyno.backend.worker.prove.step_time import DIVIDED, INDUCTOR_CALL, Shape, Span, Spans, step_time
 
 ShapedCall = tuple[str, tuple[Shape, ...]]
 """An operator, and the shapes of its first inputs; () for one that is not a tensor."""
@@ -96,55 +94,60 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Collection[Shape] = (
         if cuda:
             torch.cuda.synchronize()
     result = Trace(Counter(), Counter(), Counter(), steps)
+    names: dict[str, str] = {}  # the profiler makes a new one for each event
     ends: list[int] = []
-    host: list[Any] = []
-    kernels: list[Span] = []
+    spans = Spans()
     thread = 0  # which makes the steps
     # the raw events: `profiler.events()` makes a Python object of each, 60 MB for four tokens of a tiny model
     events = profiler.profiler.kineto_results.events()
     profiler.profiler = None  # it refers to itself: as much would stay until Python collects the oldest garbage
     for event in events:
         name, on_gpu = event.name(), event.device_type() == torch.autograd.DeviceType.CUDA
+        name = names.setdefault(name, name)
         (result.kernels if on_gpu else result.runtime if name.startswith("cu") else result.ops)[name] += 1
         if name.startswith(_COLLECTIVES[on_gpu]) and not name.startswith("nccl:"):  # a range around the kernel
             letters = name.lower().replace("_", "")
             result.collectives[next((kind for word, kind in _KINDS.items() if word in letters), name)] += 1
+        if name != _STEP_END and not event.is_async() and not (on_gpu and event.is_user_annotation()):
+            spans.add(_span(event, name, on_gpu))
         if on_gpu:
-            kernels += [] if event.is_async() or event.is_user_annotation() else [_span(event)]
             continue
-        if name != _STEP_END and not event.is_async():
-            host.append(event)
         if name == _STEP_END:
             ends.append(event.start_ns())
             thread = event.start_thread_id()
         elif name in SHAPED:
             result.shapes[name, tuple(map(_shape, event.shapes()[:3]))] += 1
     del result.ops[_STEP_END]
-    begins, durations = (np.fromiter(map(methodcaller(time), host), np.int64) for time in ("start_ns", "duration_ns"))
-    host = [host[i] for i in np.lexsort((-durations, begins))]
-    inside, first_end = _within(host, INDUCTOR_CALL), min(ends, default=math.inf)
+    inside, first_end = _within(spans, INDUCTOR_CALL), min(ends, default=math.inf)
     launches = 0
-    for event in host:
-        name, begin = event.name(), event.start_ns()
-        if begin <= first_end:
+    for span in spans:
+        if span.on_gpu or span.begin <= first_end:
             continue
-        launches += name.startswith(_LAUNCHES)
-        if name.startswith("aten::"):
-            result.decode[name] += 1
-            if not inside(begin):
-                result.eager[name] += 1
+        launches += span.name.startswith(_LAUNCHES)
+        if span.name.startswith("aten::"):
+            result.decode[span.name] += 1
+            if not inside(span.begin):
+                result.eager[span.name] += 1
     flex = {f"{REGION}{name}" for name in flex_calls(result.ops)}
-    spans = (_span(event) for event in host if event.start_thread_id() == thread)
-    result.step, result.no_step = step_time(spans, ends, stacks, flex, kernels if cuda else None)
+    result.step, result.no_step = step_time(spans, ends, cuda, stacks, flex, thread)
     if cuda and len(ends) > 1:
         result.launches = launches / (len(ends) - 1)
     return result
 
 
-def _span(event: Any) -> Span:
-    name, begin = event.name(), event.start_ns()
+def _span(event: Any, name: str, on_gpu: bool) -> Span:
+    begin = event.start_ns()
     shapes = tuple(map(_shape, event.shapes()[:2])) if name in DIVIDED else ()
-    return Span(name, begin, begin + event.duration_ns(), shapes, event.correlation_id(), event.linked_correlation_id())
+    return Span(
+        name,
+        begin,
+        begin + event.duration_ns(),
+        on_gpu,
+        shapes,
+        event.correlation_id(),
+        event.linked_correlation_id(),
+        0 if on_gpu else event.start_thread_id(),
+    )
 
 
 def regions(ops: Counter[str], select: Callable[[Any], bool]) -> Counter[str]:
@@ -159,10 +162,10 @@ def flex_calls(ops: Counter[str]) -> Counter[str]:
     return regions(ops, lambda graph: graph.co_name == "flex_attention")
 
 
-def _within(events: Iterable[Any], name: str) -> Callable[[int], bool]:
-    """Whether a time is in an event whose name begins so, which may be nested: whether more have begun than ended."""
-    times = [(event.start_ns(), event.duration_ns()) for event in events if event.name().startswith(name)]
-    begins, ends = sorted(begin for begin, _ in times), sorted(begin + duration for begin, duration in times)
+def _within(spans: Iterable[Span], name: str) -> Callable[[int], bool]:
+    """Whether a time is in a span whose name begins so, which may be nested: whether more have begun than ended."""
+    times = [(span.begin, span.end) for span in spans if span.name.startswith(name)]
+    begins, ends = sorted(begin for begin, _ in times), sorted(end for _, end in times)
     return lambda moment: bisect.bisect_right(begins, moment) > bisect.bisect_left(ends, moment)
 
 

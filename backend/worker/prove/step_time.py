@@ -8,9 +8,13 @@ prefill (of an encoder's first pass) to the end of the last step.
 
 import functools
 import re
+import sys
+from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from tokendyno.backend.counts import StepPart, StepTime
 
@@ -48,35 +52,70 @@ class Span(NamedTuple):
     name: str
     begin: int
     end: int
+    on_gpu: bool = False
     shapes: Shapes = ()
     id: int = 0
     link: int = 0
+    thread: int = 0
+
+
+class Spans:
+    """Many spans, stored in columns: as objects those of four tokens of a small model take 8 MB, which Python does not
+    give back, so that the next run in the process would count it as its own."""
+
+    def __init__(self, spans: Iterable[Span] = ()) -> None:
+        self._names: list[str] = []
+        self._shapes: dict[int, Shapes] = {}
+        self._numbers = array("q")
+        for span in spans:
+            self.add(span)
+
+    def add(self, span: Span) -> None:
+        if span.shapes:
+            self._shapes[len(self._names)] = span.shapes
+        self._names.append(sys.intern(span.name))
+        self._numbers.extend((span.begin, span.end, span.on_gpu, span.id, span.link, span.thread))
+
+    def __iter__(self) -> Iterator[Span]:
+        return map(self._at, range(len(self._names)))
+
+    def of_thread(self, thread: int) -> Iterator[Span]:
+        """Those of a thread of the host, in the order of their begins; of two that begin together the longer first."""
+        begin, end, on_gpu, _, _, threads = np.array(self._numbers, np.int64).reshape(-1, 6).T
+        order = np.lexsort((-end, begin))
+        on_thread = (on_gpu == 0) & (threads == thread)
+        return (self._at(int(index)) for index in order[on_thread[order]])
+
+    def _at(self, index: int) -> Span:
+        begin, end, on_gpu, id, link, thread = self._numbers[6 * index : 6 * index + 6]
+        return Span(self._names[index], begin, end, bool(on_gpu), self._shapes.get(index, ()), id, link, thread)
 
 
 def step_time(
-    host: Iterable[Span],
+    spans: Spans,
     ends: Sequence[int],
+    cuda: bool,
     stacks: Collection[Shape],
     flex: Collection[str] = (),
-    kernels: Sequence[Span] | None = None,
+    thread: int = 0,
 ) -> tuple[StepTime | None, str]:
     """(the parts of a mean step, "") or (None, why there are none).
 
-    host     of the thread that makes the steps, by their begins; of two that begin together the longer comes first
-    ends     when each step ended on it; the first is the prefill's
-    stacks   shapes of the weights that are stacks of matrices (experts); any other weight has two dimensions
-    flex     names of ranges in which compiled code of flex_attention runs
-    kernels  of the GPU, whose time is divided; None: the host's is
+    ends    when each step ended on `thread` of the host; the first is the prefill's
+    stacks  shapes of the weights that are stacks of matrices (experts); any other weight has two dimensions
+    flex    names of ranges in which compiled code of flex_attention runs
     """
     ends = sorted(ends)
     if len(ends) < 2:
         return None, "no step after the first was traced: the run has a single token"
-    classified = _Classified(stacks, flex, kernels is not None)
-    classified.divide(host, ends[0], ends[-1])
+    classified = _Classified(stacks, flex, {} if cuda else None)
+    classified.divide(spans.of_thread(thread), ends[0], ends[-1])
     divided: _Divided = classified
     seconds = ends[-1] - ends[0]
-    if kernels is not None:
-        divided, seconds = _on_gpu(kernels, classified.launches, classified.part_of_operator, (ends[0], ends[-1]))
+    if cuda:
+        kernels = [span for span in spans if span.on_gpu]
+        launches = {span.id: span for span in spans if _is_launch(span)}
+        divided, seconds = _on_gpu(kernels, launches, classified.part_of_operator or {}, (ends[0], ends[-1]))
         if not seconds:
             return None, "the profiler saw no kernel on the GPU after the first step"
     steps = len(ends) - 1
@@ -84,7 +123,7 @@ def step_time(
     # every step has attention and products: where none is seen, compiled code has fused them with something else
     seen = {part: ns for part, ns in divided.parts.items() if ns or part not in ("attention", "products")}
     parts: dict[StepPart, float] = {part: ns / steps / 1e9 for part, ns in seen.items()}
-    return StepTime(steps, seconds / steps / 1e9, kernels is not None, parts, named), ""
+    return StepTime(steps, seconds / steps / 1e9, cuda, parts, named), ""
 
 
 class _Divided:
@@ -101,18 +140,18 @@ class _Divided:
 
 
 class _Classified(_Divided):
-    """The host's thread, divided among what runs in it. With a GPU, also the part of each operator and the calls that
-    launch kernels, by their ids."""
+    """The host's thread, divided among what runs in it. `part_of_operator`: is given the part of each, by its id."""
 
-    def __init__(self, stacks: Collection[Shape], flex: Collection[str], cuda: bool) -> None:
+    def __init__(
+        self, stacks: Collection[Shape], flex: Collection[str], part_of_operator: dict[int, StepPart] | None
+    ) -> None:
         super().__init__(("attention", "products", "other", "collectives", "host"))
-        self._stacks, self._flex, self._cuda = frozenset(stacks), frozenset(flex), cuda
+        self._stacks, self._flex = frozenset(stacks), frozenset(flex)
         self._matrices = {pair for *_, rows, columns in stacks for pair in ((rows, columns), (columns, rows))}
-        self.part_of_operator: dict[int, StepPart] = {}
-        self.launches: dict[int, Span] = {}
+        self.part_of_operator = part_of_operator
 
     def divide(self, spans: Iterable[Span], begin: int, end: int) -> None:
-        """`spans`: sorted (see `step_time`). One inside another counts as that one's part, if that has one."""
+        """`spans`: as `Spans.of_thread` sorts them. One inside another counts as that one's part, if that has one."""
         open_spans: list[tuple[int, StepPart, str]] = [(end, "host", "")]
         at = begin
         for span in spans:
@@ -120,11 +159,7 @@ class _Classified(_Divided):
                 at = self._until(open_spans.pop(), at)
             limit, outer, name = open_spans[-1]
             part = self._part(span, outer)
-            if (
-                self._cuda and span.name.startswith("cu") and span.id
-            ):  # its id is another number than those of operators
-                self.launches[span.id] = span
-            elif self._cuda:
+            if self.part_of_operator is not None and not _is_launch(span):
                 self.part_of_operator[span.id] = part
             if span.end <= begin or span.begin >= end:
                 continue
@@ -167,6 +202,11 @@ class _Classified(_Divided):
         if len(first) < 3 or len(second) < 3:
             return "other"
         return "other" if first[-1] == 1 else "attention"  # an outer product: angles of the rotary embedding
+
+
+def _is_launch(span: Span) -> bool:
+    """A call of the CUDA runtime or driver. Its id is another number than those of operators."""
+    return not span.on_gpu and span.name.startswith("cu") and bool(span.id)
 
 
 @functools.lru_cache(maxsize=4096)  # a model has few names, and a trace of it tens of thousands of events

@@ -3,22 +3,16 @@
 import pytest
 
 from tokendyno.backend.counts import StepPart, StepTime
-from tokendyno.backend.worker.prove.step_time import Span, part_of_name, step_time
+from tokendyno.backend.worker.prove.step_time import Span, Spans, part_of_name, step_time
 
 US = 1_000  # nanoseconds
 EXPERTS = {(8, 64, 192)}
 
 
-class Kernel(Span):
-    """An event of the GPU."""
-
-
 def divided(
     *spans: Span, ends_us: tuple[int, ...] = (0, 100), cuda: bool = False, flex: tuple[str, ...] = ()
 ) -> StepTime:
-    kernels = [span for span in spans if isinstance(span, Kernel)]
-    host = sorted((span for span in spans if not isinstance(span, Kernel)), key=lambda span: (span.begin, -span.end))
-    found, why = step_time(host, [US * end for end in ends_us], EXPERTS, flex, kernels if cuda else None)
+    found, why = step_time(Spans(spans), [US * end for end in ends_us], cuda, EXPERTS, flex)
     assert found is not None, why
     assert sum(found.parts_s.values()) == pytest.approx(found.seconds)
     return found
@@ -83,7 +77,7 @@ def test_an_operator_is_told_by_its_name_and_the_shapes_of_its_inputs(
 
 
 def kernel(name: str, begin_us: int, end_us: int, launch: int = 0, link: int = 0) -> Span:
-    return Kernel(name, US * begin_us, US * end_us, id=launch, link=link)
+    return Span(name, US * begin_us, US * end_us, True, id=launch, link=link)
 
 
 def launch(number: int, begin_us: int, end_us: int) -> Span:
@@ -133,7 +127,7 @@ def test_a_kernel_belongs_to_the_operator_that_launched_it() -> None:
         cuda=True,
     )
     assert parts_us(found) == {"attention": 10, "products": 4, "host": 9, "gaps": 6}
-    none, why = step_time([eager, linear], [0, 100 * US], EXPERTS, kernels=[])
+    none, why = step_time(Spans([eager, linear]), [0, 100 * US], True, EXPERTS)
     assert none is None and "no kernel" in why
 
 
