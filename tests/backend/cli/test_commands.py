@@ -165,7 +165,7 @@ def test_fit_needs_nothing_but_a_config(room: Path, capsys: pytest.CaptureFixtur
 def test_of_a_bundle_what_gave_way_is_said_as_text_and_in_the_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--model", "random:gpt2", "--arm", "lowest-latency"]) == 0
     text = capsys.readouterr().out
-    note = "note: Of the preset lowest-latency, projections=fused is left out: This architecture already has q, k and v"
+    note = "note: Of the preset lowest-latency, projections=fused is left out: This architecture has q, k and v"
     assert note in text
     assert main(["check", "--model", "random:gpt2", "--arm", "lowest-latency", "--json", "-"]) == 0
     document = json.loads(capsys.readouterr().out)
