@@ -60,8 +60,8 @@ class Process(Protocol):
 class WorkerProcess:
     """One worker process. StartError where it cannot be started.
 
-    Start it from a thread that lives as long as the engine: on Linux the kernel ties the parent-death signal to the
-    thread that forked. Its memory on a GPU is not known here.
+    Start it from a thread that lives as long as the engine: the process of a trial ends with the thread that started
+    it. Its memory on a GPU is not known here.
     """
 
     def __init__(self, inbox: Inbox) -> None:
