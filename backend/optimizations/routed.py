@@ -11,31 +11,14 @@ if TYPE_CHECKING:
     from tokendyno.backend.optimizations.subject import Subject
 
 WIDTH = 32  # of a block of MXFP4, and of what a warp reads at once
-ALIKE = (
-    "deepseek_v2",
-    "deepseek_v3",
-    "dots1",
-    "gemma4",
-    "gemma4_text",
-    "glm4_moe",
-    "glm4_moe_lite",
-    "lfm2_moe",
-    "mellum",
-    "minimax_m2",
-    "mixtral",
-    "olmoe",
-    "qwen2_moe",
-    "qwen3_5_moe",
-    "qwen3_5_moe_text",
-    "qwen3_moe",
-    "qwen3_next",
-    "solar_open",
-)
+_ALIKE = """
+    deepseek_v2 deepseek_v3 dots1 gemma4 gemma4_text glm4_moe glm4_moe_lite lfm2_moe mellum minimax_m2 mixtral olmoe
+    qwen2_moe qwen3_5_moe qwen3_5_moe_text qwen3_moe qwen3_next solar_open
+"""
+ALIKE = tuple(_ALIKE.split())
 """Architectures whose experts have gate above up and no biases, as transformers stores most mixtures."""
 UNGATED = ("nemotron_h",)
 """Those whose experts have no gate, and the square of ReLU between up and down."""
-WHOLE = (*(name for name in ALIKE if not name.startswith("gemma4")), "gpt_oss")
-"""Architectures with experts of which kernels compute whole layers, router included."""
 
 
 def _odd_width(s: "Subject") -> bool:

@@ -19,55 +19,36 @@ class Whole(NamedTuple):
     block: str = "DecoderLayer"  # how the class of its decoder layer ends
 
 
-WHOLE = {
-    "arcee": Whole("Arcee"),
+_PLAIN = """
+    arcee cwm deepseek_v3 dots1 exaone4 glm glm4 glm4_moe glm4_moe_lite granite helium llama ministral ministral3
+    mistral olmoe phi3 qwen2 qwen2_moe qwen3 qwen3_moe seed_oss solar_open youtu
+"""
+"""Model types with nothing special, whose classes are named after them."""
+WHOLE = {name: Whole(name.title().replace("_", "")) for name in _PLAIN.split()} | {
     "bamba": Whole("Bamba", "DecoderLayerInPair"),
-    "cwm": Whole("Cwm"),
     "deepseek_v2": Whole("DeepseekV2", rotary=""),
-    "deepseek_v3": Whole("DeepseekV3"),
-    "dots1": Whole("Dots1"),
     "ernie4_5": Whole("Ernie4_5", rotary=""),
-    "exaone4": Whole("Exaone4"),
     "falcon_h1": Whole("FalconH1", "DecoderLayerWithTwoMasks"),
     "gemma": Whole("Gemma", norm="OffsetRMSNorm"),
     "gemma2": Whole("Gemma2", "DecoderLayerWithAnglesFirst", norm="OffsetRMSNorm"),
     "gemma3_text": Whole("Gemma3", "DecoderLayerWithAnglesFirst", "TypedRotaryEmbedding", "OffsetRMSNorm"),
-    "glm": Whole("Glm"),
-    "glm4": Whole("Glm4"),
-    "glm4_moe": Whole("Glm4Moe"),
-    "glm4_moe_lite": Whole("Glm4MoeLite"),
     "gpt_oss": Whole("GptOss", rotary="HalfRotaryEmbedding"),
-    "granite": Whole("Granite"),
     "granite_swa": Whole("GraniteSWA"),
     "granitemoehybrid": Whole("GraniteMoeHybrid", "DecoderLayerWithoutPositions", rotary=""),
-    "helium": Whole("Helium"),
     "hyperclovax": Whole("HyperCLOVAX"),
     "lfm2": Whole("Lfm2", "DecoderLayerWithAnglesFirst"),
     "lfm2_moe": Whole("Lfm2Moe", "DecoderLayerWithAnglesFirst"),
-    "llama": Whole("Llama"),
     "mellum": Whole("Mellum", rotary="TypedRotaryEmbedding"),
     "minicpm3": Whole("MiniCPM3"),
     "minimax_m2": Whole("MiniMaxM2", "DecoderLayerWithAnglesFirst"),
-    "ministral": Whole("Ministral"),
-    "ministral3": Whole("Ministral3"),
-    "mistral": Whole("Mistral"),
     "mixtral": Whole("Mixtral", "DecoderLayerWithAnglesFirst"),
     "nemotron_h": Whole("NemotronH", "DecoderLayerAlone", rotary="", block="Block"),
     "olmo2": Whole("Olmo2", rotary=""),
     "olmo3": Whole("Olmo3", rotary="FloatRotaryEmbedding"),
-    "olmoe": Whole("Olmoe"),
-    "phi3": Whole("Phi3"),
-    "qwen2": Whole("Qwen2"),
-    "qwen2_moe": Whole("Qwen2Moe"),
-    "qwen3": Whole("Qwen3"),
     "qwen3_5_moe_text": Whole("Qwen3_5Moe", "DecoderLayerWithAnglesFirst", "", "OffsetRMSNorm"),
     "qwen3_5_text": Whole("Qwen3_5", "DecoderLayerWithAnglesFirst", "", "OffsetRMSNorm"),
-    "qwen3_moe": Whole("Qwen3Moe"),
     "qwen3_next": Whole("Qwen3Next", "DecoderLayerWithAnglesFirst", norm="OffsetRMSNorm"),
-    "seed_oss": Whole("SeedOss"),
     "smollm3": Whole("SmolLM3"),
-    "solar_open": Whole("SolarOpen"),
-    "youtu": Whole("Youtu"),
 }
 """By model type. What else a layer has is read from its modules: `description.py` of the kernels."""
 PUBLISHED = {"qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text"}

@@ -39,7 +39,7 @@ def _fused_whole(s: Subject) -> bool:
     return (
         "DecoderLayer" in s.machine.kernel_layers
         and s.facts.architecture in WHOLE
-        and (s.facts.architecture not in routed.WHOLE or experts)
+        and (s.facts.architecture not in (*routed.ALIKE, "gpt_oss") or experts)
         and (s.choices["quantization"] == "none" or not (s.facts.architecture in _DENSE or _has_latents(s)))
         and s.own_loop
         and (s.choices["projections"] == "fused" or _comes_joined(s))
@@ -74,11 +74,6 @@ def _left_packed(s: Subject) -> bool:
 def _not_called(s: Subject) -> bool:
     """Whether the kernels are those that come with tokendyno, none of which an encoder's layers would call."""
     return not s.decoder and s.machine.kernels == str(kernel_packages.BUNDLED)
-
-
-def whole_as_they_come(s: Subject) -> bool:
-    """Whether whole layers are replaced whose q, k and v are one matrix without being fused."""
-    return _by_rows(s) or (_comes_joined(s) and _fused_whole(s))
 
 
 def _by_rows(s: Subject) -> bool:
@@ -213,7 +208,7 @@ class Kernels(Optimization):
             kernels_path=subject.machine.kernels if name == "local" else "",
             kernels_mapping=tuple(sorted(mapping.items())),
             kernels_compiled=name != "off" and subject.compiles,
-            kernels_rows=name == "local" and whole_as_they_come(subject),
+            kernels_rows=name == "local" and (_by_rows(subject) or (_comes_joined(subject) and _fused_whole(subject))),
         )
 
     def details(self, plan: Plan, subject: Subject) -> str:

@@ -29,23 +29,17 @@ _QUANTIZED_ALREADY = (
 
 
 _LIBRARIES = (
-    ("bitsandbytes", "bitsandbytes"),
-    ("torchao", "torchao"),
-    ("quanto", "optimum-quanto"),
-    ("gptq", "optimum"),
-    ("gptq", "gptqmodel"),
+    *((name, name) for name in ("aqlm", "auto-round", "bitsandbytes", "compressed-tensors", "sinq", "torchao", "vptq")),
     ("awq", "gptqmodel"),
-    ("compressed-tensors", "compressed-tensors"),
-    ("aqlm", "aqlm"),
-    ("vptq", "vptq"),
-    ("quark", "amd-quark"),
-    ("auto-round", "auto-round"),
     ("eetq", "kernels"),
     ("fbgemm_fp8", "fbgemm-gpu"),
-    ("higgs", "flute-kernel"),
-    ("spqr", "spqr_quant"),
     ("fp_quant", "qutlass"),
-    ("sinq", "sinq"),
+    ("gptq", "optimum"),
+    ("gptq", "gptqmodel"),
+    ("higgs", "flute-kernel"),
+    ("quanto", "optimum-quanto"),
+    ("quark", "amd-quark"),
+    ("spqr", "spqr_quant"),
 )
 """(method of a checkpoint, a package that transformers needs for it): `validate_environment` of its quantizers."""
 
