@@ -189,11 +189,8 @@ def cache_construct(cache: CacheKind) -> Construct:
     return Construct("transformers", "StaticCache" if cache.static else "DynamicCache", (), keywords)
 
 
-_PATCHES = {
-    "quanto": ("worker/patch/quantized.py", "unpack_with_torch"),
-    "fp8": ("worker/patch/quantized.py", "saturate_fp8_cache"),
-}
-"""What the worker changes in the package that quantizes: file and function."""
+_PATCHES = {"quanto": "unpack_with_torch", "fp8": "saturate_fp8_cache"}
+"""Functions of `worker/patch/quantized.py` that change the package that quantizes."""
 
 
 def keeps_latents(layer: Any) -> bool:
@@ -290,6 +287,5 @@ class Cache(Optimization):
             cache = cache_construct(plan.generate.cache)
             script.imports.update(cache.imports())
             script.cache = cache.source(**{CONFIG: "model.config", LENGTH: "MAX_LENGTH"})
-            if plan.generate.cache.backend in _PATCHES:
-                file, name = _PATCHES[plan.generate.cache.backend]
-                script.patched(file, f"{name}()")
+            if patch := _PATCHES.get(plan.generate.cache.backend):
+                script.patched("worker/patch/quantized.py", f"{patch}()")

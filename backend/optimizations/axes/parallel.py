@@ -11,7 +11,7 @@ from tokendyno.backend.hardware import Machine
 from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations.base import Choice, Optimization
 from tokendyno.backend.optimizations.subject import Subject
-from tokendyno.backend.plan import Exchanges, ParallelKind, ParallelPlan, Plan
+from tokendyno.backend.plan import ParallelKind, ParallelPlan, Plan
 from tokendyno.backend.predict.parallel import (
     ACROSS_RANKS,
     SIZES,
@@ -86,13 +86,6 @@ SHARED_EXPERTS = (
 )
 """What cannot be combined with ranks that have whole experts each."""
 
-HUB_MXFP4 = Conflict(
-    "experts",
-    ("triton",),
-    "The Hub's kernels for MXFP4 compute all experts on one device: on ranks tokendyno's do (experts=triton).",
-)
-"""What cannot be combined with ranks whose experts stay in MXFP4."""
-
 LAYERS = (
     Conflict("loop", ("generate",), "The custom loop keeps its buffers on one GPU: it runs whole models only."),
     Conflict("cuda_graphs", ("auto", "off"), "A step is captured on one GPU: layers on others would be left out."),
@@ -113,7 +106,10 @@ LAYERS = (
 
 def conflict_of(layout: Layout, subject: Subject) -> Conflict | None:
     if layout.kind in ("tensor", "expert") and subject.runs_mxfp4 and not subject.runs_own_mxfp4:
-        return HUB_MXFP4
+        reason = (
+            "The Hub's kernels for MXFP4 compute all experts on one device: on ranks tokendyno's do (experts=triton)."
+        )
+        return Conflict("experts", ("triton",), reason)
     for conflict in {"device-map": LAYERS, "expert": SHARED_EXPERTS}.get(layout.kind, RANKS):
         if subject.choices[conflict.axis] not in conflict.allowed and not _on_parts(conflict.axis, layout, subject):
             return conflict
@@ -315,21 +311,17 @@ class Parallel(Optimization):
         return "off" if unplaced or uneven(layout, subject.facts) else name
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        layout, facts = _layout_of(name), subject.facts
-        match layout.kind:
-            case "off":
-                return plan
-            case "device-map":
-                parallel = ParallelPlan(layout.kind, devices=layout.devices, layers=facts.layers)
-            case _:
-                even = not uneven(layout, facts)
-                parallel = ParallelPlan(
-                    layout.kind,
-                    layout.devices,
-                    sharded(facts, layout.devices, layout.expert) if even else 0,
-                    exchanges(facts, layout.devices) if even else Exchanges(),
-                    hosts=subject.machine.hosts,
-                )
+        layout, facts, hosts = _layout_of(name), subject.facts, subject.machine.hosts
+        kind, devices = layout
+        if kind == "off":
+            return plan
+        if kind == "device-map":
+            parallel = ParallelPlan(kind, devices=devices, layers=facts.layers)
+        elif uneven(layout, facts):
+            parallel = ParallelPlan(kind, devices, hosts=hosts)
+        else:
+            split, exchanged = sharded(facts, devices, layout.expert), exchanges(facts, devices)
+            parallel = ParallelPlan(kind, devices, split, exchanged, hosts=hosts)
         return plan.with_load(parallel=parallel)
 
     def write(self, script: Script, plan: Plan) -> None:
