@@ -207,6 +207,7 @@ class Optimization:
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         part, field = self.sets.split(".")
+        name = self.default if name == self.resolve(self.default, subject) else name  # which needs no edit
         value = self.choice(name).value
         change = {"load": plan.with_load, "generate": plan.with_generate, "batch": plan.with_batch}[part]
         return change(**{field: name if value is None else value})

@@ -21,10 +21,6 @@ UNGATED = ("nemotron_h",)
 """Those whose experts have no gate, and the square of ReLU between up and down."""
 
 
-def _odd_width(s: "Subject") -> bool:
-    return any(matrix.columns % WIDTH for matrix in s.facts.matrices if matrix.kind == "expert")
-
-
 OBSTACLES: tuple[tuple[Callable[["Subject"], bool], str], ...] = (
     (
         lambda s: s.facts.architecture not in ("gpt_oss", *ALIKE, *UNGATED),
@@ -40,7 +36,10 @@ OBSTACLES: tuple[tuple[Callable[["Subject"], bool], str], ...] = (
         lambda s: s.cuda and s.machine.capability < (8, 0),
         "These kernels need compute capability 8.0 (Ampere) or later.",
     ),
-    (_odd_width, f"These kernels need experts whose width is a multiple of {WIDTH}."),
+    (
+        lambda s: any(matrix.columns % WIDTH for matrix in s.facts.matrices if matrix.kind == "expert"),
+        f"These kernels need experts whose width is a multiple of {WIDTH}.",
+    ),
 )
 """Where tokendyno's own kernels cannot compute this model's experts here, and why."""
 

@@ -126,29 +126,9 @@ class Subject:
         return library_of(self.choices["quantization"])
 
     @property
-    def own_experts(self) -> bool:
-        """Whether tokendyno's own kernels can compute this model's experts here."""
-        return not any(obstacle(self) for obstacle, _ in routed.OBSTACLES)
-
-    @property
     def has_mxfp4(self) -> bool:
         """Whether there are MXFP4 weights to run: those of a checkpoint, or random ones created in MXFP4."""
         return self.facts.quantization == "mxfp4" or (self.facts.random and self.facts.architecture == "gpt_oss")
-
-    @property
-    def mxfp4_by_own(self) -> bool:
-        """Whether tokendyno's own kernels compute MXFP4 experts: chosen, or in place of the Hub's."""
-        over_ranks = self.choices["parallel"].startswith(("tensor-", "expert-"))  # each has a part of every mixture
-        stand_in = over_ranks or [when for when, _, _ in routed.MXFP4_OBSTACLES if when(self)] == [
-            routed.mxfp4_unreachable
-        ]
-        experts = self.choices["experts"]
-        return self.own_experts and (experts == "triton" or (experts == "auto" and stand_in))
-
-    @property
-    def mxfp4_native(self) -> bool:
-        """Whether MXFP4 weights run here without being dequantized."""
-        return self.has_mxfp4 and (self.mxfp4_by_own or not any(when(self) for when, _, _ in routed.MXFP4_OBSTACLES))
 
     @property
     def asks_mxfp4(self) -> bool:
@@ -158,12 +138,19 @@ class Subject:
 
     @property
     def runs_mxfp4(self) -> bool:
-        """Whether this arm's experts stay in MXFP4, which is supported here."""
-        return self.asks_mxfp4 and self.mxfp4_native
+        """Whether this arm's experts stay in MXFP4: kernels for it run here, tokendyno's own or the Hub's."""
+        hub = self.asks_mxfp4 and not any(when(self) for when, _, _ in routed.MXFP4_OBSTACLES)
+        return hub or self.runs_own_mxfp4
 
     @property
     def runs_own_mxfp4(self) -> bool:
-        return self.runs_mxfp4 and self.mxfp4_by_own
+        """Whether tokendyno's own kernels compute experts in MXFP4: chosen, or in place of the Hub's."""
+        if not self.asks_mxfp4 or any(obstacle(self) for obstacle, _ in routed.OBSTACLES):
+            return False
+        over_ranks = self.choices["parallel"].startswith(("tensor-", "expert-"))  # each has a part of every mixture
+        obstacles = [when for when, _, _ in routed.MXFP4_OBSTACLES if when(self)]
+        stand_in = over_ranks or obstacles == [routed.mxfp4_unreachable]
+        return self.choices["experts"] == "triton" or (self.choices["experts"] == "auto" and stand_in)
 
     @property
     def hub_kernel_layers(self) -> dict[str, str]:
@@ -197,7 +184,7 @@ class Subject:
             return False
         chosen, checkpoint = self.choices["quantization"], self.facts.quantization
         if "mxfp4" in (chosen, checkpoint):
-            return chosen in ("none", "mxfp4") and self.mxfp4_native  # dequantized, it can be compiled
+            return self.runs_mxfp4  # dequantized, it can be compiled
         if chosen == "none":
             return checkpoint is not None and checkpoint not in COMPILED_CHECKPOINTS
         return self.quantization_library in UNCOMPILED_LIBRARIES

@@ -86,6 +86,7 @@ class CudaGraphs(Optimization):
     title = "CUDA graphs"
     summary = "Replay the kernels of a decode step, or of an encoder's pass, as one graph instead of launching each."
     default = "auto"
+    sets = "generate.cuda_graphs"
     off = "off"
     order = 42
     leading = True
@@ -114,10 +115,6 @@ class CudaGraphs(Optimization):
         if name == "auto":
             return "compile" if subject.replays_graphs else "off"
         return name
-
-    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        kind = "auto" if name == self.resolve("auto", subject) else name
-        return plan.with_generate(cuda_graphs=kind)
 
     def write(self, script: Script, plan: Plan) -> None:
         """The custom decode loop captures its step itself: see `loop`."""

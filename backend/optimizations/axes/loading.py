@@ -59,10 +59,9 @@ class Loading(Optimization):
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.device == "cpu" or plan.load.source.kind == "random":
             return
-        match plan.load.loading:
-            case "plain":
-                script.load.pop("device_map", None)
-                script.patch.insert(0, "model.to(DEVICE)")
-            case _ if not plan.load.reserves:
-                script.imports.add("from transformers import modeling_utils")
-                script.prepare.append("modeling_utils.caching_allocator_warmup = lambda *args: None")
+        if plan.load.loading == "plain":
+            script.load.pop("device_map", None)
+            script.patch.insert(0, "model.to(DEVICE)")
+        elif not plan.load.reserves:
+            script.imports.add("from transformers import modeling_utils")
+            script.prepare.append("modeling_utils.caching_allocator_warmup = lambda *args: None")

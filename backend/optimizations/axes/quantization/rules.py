@@ -268,17 +268,17 @@ QUANTO_INT4 = (
 
 def _falls_back(obstacle: When, reason: str, source: str) -> Rule:
     return fallback(
-        lambda s: s.asks_mxfp4 and obstacle(s) and not s.mxfp4_by_own, reason, source, becomes="mxfp4-dequantized"
+        lambda s: s.asks_mxfp4 and obstacle(s) and not s.runs_mxfp4, reason, source, becomes="mxfp4-dequantized"
     )
 
 
 _NATIVE = tuple(_falls_back(*obstacle) for obstacle in MXFP4_OBSTACLES)
 
 _STANDS_IN = note(
-    lambda s: s.asks_mxfp4 and s.choices["experts"] == "auto" and s.mxfp4_by_own,
+    lambda s: s.runs_own_mxfp4 and s.choices["experts"] == "auto",
     f"Across ranks, and where the kernel {KERNELS} cannot be had, tokendyno's own kernels compute the experts "
     "(experts=triton).",
-    "backend/optimizations/subject.py: mxfp4_by_own",
+    "backend/optimizations/subject.py: runs_own_mxfp4",
 )
 
 MXFP4_CHECKPOINT = (
