@@ -133,7 +133,7 @@ class Optimization:
     off            the choice with which nothing is done, so that there is nothing to prove; "" if there is none
     witness        measured bytes that must agree with the prediction if the choice is in effect; "" if none do
     order          place among the axes; those that edit the load come before those that edit the generation
-    leading        shown at once on the page; the others are folded unless they are set
+    leading        told of two arms that share its choice, also where that is the default
     decoders_only  about generating tokens: an encoder takes nothing but the default
     many_requests  about requests that share the model (`tokendyno batch`): a single prompt has nothing to choose
     in_pages       of these, about the steps of continuous batching

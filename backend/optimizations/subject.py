@@ -173,8 +173,7 @@ class Subject:
 
     @property
     def asks_to_compile(self) -> bool:
-        """Whether compilation was asked for, whatever comes of it; torch.compile(model) compiles nothing that
-        generates."""
+        """Whether a step is to be compiled, whatever comes of it; torch.compile(model) compiles none."""
         return self.choices["compile"] not in ("off", "module")
 
     @property

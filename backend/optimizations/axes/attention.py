@@ -1,8 +1,5 @@
-"""Which implementation computes attention.
-
-FlashAttention: transformers substitutes Hub kernels for packages that are not installed, so every rule looks at the
-implementation that would actually be used.
-"""
+"""Which implementation computes attention. transformers takes Hub kernels in place of FlashAttention's packages that
+are not installed: rules look at what would be used."""
 
 from tokendyno.backend.models.families import NO_FLASH, NO_FLEX
 from tokendyno.backend.optimizations.base import (
@@ -81,15 +78,11 @@ def flash_rules(name: str) -> tuple[Rule, ...]:
 
 def _from_hub(name: str) -> Rule:
     """The Hub's kernel runs where the package of that name is not installed."""
-    reason = f"The package {_PACKAGES[name]} is not installed; transformers uses {{}}{_INSTEAD[name]} instead."
+    hub = _INSTEAD[name]
+    reason = f"The package {_PACKAGES[name]} is not installed; transformers uses the kernel {hub} instead."
     if name == FA4:  # whose kernel is no choice of its own
-        return note(lambda s: s.cuda and taken(name, s) == HUB_FA4, reason.format("the kernel "), _CHECK)
-    return fallback(
-        lambda s: s.cuda and not s.facts.sinks and taken(name, s) == _INSTEAD[name],
-        reason.format(""),
-        _CHECK,
-        becomes=_INSTEAD[name],
-    )
+        return note(lambda s: s.cuda and taken(name, s) == hub, reason, _CHECK)
+    return fallback(lambda s: s.cuda and not s.facts.sinks and taken(name, s) == hub, reason, _CHECK, becomes=hub)
 
 
 _BEFORE_HOPPER = blocked(

@@ -1,5 +1,4 @@
-"""Many requests: how they share the model, one after the other, in static batches or by continuous batching, and how
-the steps of continuous batching are filled, paged, prepared and replayed."""
+"""Many requests: how they share the model, and the steps of continuous batching."""
 
 from tokendyno.backend.optimizations.base import Choice, ManyRequests, Rule, blocked, note
 from tokendyno.backend.optimizations.shared_rules import NO_EAGER_EXPERTS

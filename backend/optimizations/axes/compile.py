@@ -1,7 +1,5 @@
 """Whether the decode step is compiled by torch.compile, and in which mode."""
 
-from collections.abc import Mapping
-
 from tokendyno.backend.optimizations.base import Choice, Optimization, blocked, divided, fallback, note
 from tokendyno.backend.optimizations.shared_rules import NOT_ON_ZERO_GPU, needs_compiler
 from tokendyno.backend.optimizations.subject import Subject
@@ -28,7 +26,7 @@ _CACHE_RULES = (
     blocked(
         lambda s: (
             s.value("compile", "backend") in ("aot_eager", "eager")
-            and bool(_compile_values(s.values["compile"]).options)
+            and any(s.value("compile", option) for option in _OPTIONS)
         ),
         "These options are Inductor's: torch hands them to the backend, and this one takes none.",
         "torch.compile(options=...)",
@@ -191,9 +189,15 @@ class Compile(Optimization):
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         name, values = divided(name)
-        module = name == "module"
-        mode = None if module or name == "off" else name
-        return plan.with_generate(compile_mode=mode, compile_module=module, compile_values=_compile_values(values))
+        given = CompileValues(
+            fullgraph=values.get("fullgraph") == "true",
+            backend=values.get("backend", "inductor"),
+            dynamic={"true": True, "false": False}.get(values.get("dynamic", "")),
+            options=tuple((option, values[option] == "true") for option in _OPTIONS if option in values),
+            graph_break=values.get("graph_break", ""),
+        )
+        mode = None if name in ("off", "module") else name
+        return plan.with_generate(compile_mode=mode, compile_module=name == "module", compile_values=given)
 
     def write(self, script: Script, plan: Plan) -> None:
         """The custom decode loop compiles its step itself: see `loop`."""
@@ -219,14 +223,3 @@ class Compile(Optimization):
                 "compile_config._compile_all_devices = True  # otherwise generate skips compilation on a CPU"
             )
         script.generate["compile_config"] = "compile_config"
-
-
-def _compile_values(values: Mapping[str, str]) -> CompileValues:
-    symbolic = {"true": True, "false": False}.get(values.get("dynamic", ""))
-    return CompileValues(
-        values.get("fullgraph") == "true",
-        values.get("backend", "inductor"),
-        symbolic,
-        tuple((name, values[name] == "true") for name in _OPTIONS if name in values),
-        values.get("graph_break", ""),
-    )

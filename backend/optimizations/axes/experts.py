@@ -37,11 +37,7 @@ def _refused(obstacle: When, reason: str) -> Rule:
     return blocked(lambda s: s.facts.experts > 0 and obstacle(s), reason, source)
 
 
-_TRITON_RULES = (
-    _ALWAYS[0],
-    _ALWAYS[2],
-    *(_refused(obstacle, reason) for obstacle, reason in OBSTACLES),
-)
+_TRITON_RULES = (_ALWAYS[0], _ALWAYS[2], *(_refused(*obstacle) for obstacle in OBSTACLES))
 
 
 class Experts(Optimization):

@@ -23,8 +23,7 @@ NO_NORMS = frozenset(
 """Architectures without an RMSNorm that a kernel can replace: the first have one that transformers does not offer to
 any (Gemma's adds 1 to its weight), the others LayerNorm."""
 _DENSE = ("falcon_h1", "qwen2_moe", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next")
-"""Architectures with multipliers that become part of dense rows, or with a gate of a shared expert that kernels read as
-dense."""
+"""Architectures with multipliers that are folded into dense rows, or a shared expert whose gate must be dense."""
 ROWS = "DecoderLayerOfGPT2"
 """The layer of a folder that replaces those of GPT-2 as a whole, once their matrices are stored by rows."""
 

@@ -1,5 +1,4 @@
-"""Several devices share the model: ranks split each matrix or share whole experts out, or the layers of one process lie
-on several GPUs."""
+"""Several devices share the model: as ranks, or as GPUs with some layers each."""
 
 import json
 from collections.abc import Mapping

@@ -10,7 +10,6 @@ SIZES = {"chunks-512": 512, "chunks-2048": 2048}
 
 _CAPTURE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"
 _CODE = "transformers 5.22: generation/utils.py, _prefill"
-_TRIED_LAYERS = {"full", "sliding"}
 
 
 def _needs_mask(s: Subject) -> bool:
@@ -19,7 +18,7 @@ def _needs_mask(s: Subject) -> bool:
 
 
 _OTHER_LAYERS = blocked(
-    lambda s: s.decoder and not set(s.facts.layer_kinds) <= _TRIED_LAYERS,
+    lambda s: s.decoder and not set(s.facts.layer_kinds) <= {"full", "sliding"},
     "Other than in one pass as it comes or captured, a prompt is tried on layers with full and with sliding attention "
     "only, and this model has others.",
     "tests/backend/optimizations/axes/test_prefill.py",

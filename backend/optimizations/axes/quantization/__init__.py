@@ -1,5 +1,4 @@
-"""How many bits each weight takes. The `quantization_config` of every choice is described once: the worker builds it, a
-script prints it."""
+"""How many bits each weight takes, and the `quantization_config` that the worker builds and a script prints."""
 
 import json
 

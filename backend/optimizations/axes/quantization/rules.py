@@ -1,5 +1,4 @@
-"""When weights can be quantized with bitsandbytes, torchao and quanto; where MXFP4, in which gpt-oss alone is
-published, runs as it is, and where it is dequantized."""
+"""When weights can be quantized by each library, and where MXFP4 (gpt-oss alone) stays packed."""
 
 from dataclasses import replace
 
