@@ -5,14 +5,12 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from tokendyno.backend.hardware import Machine
+from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations.base import Choice, Optimization, divided
 from tokendyno.backend.optimizations.subject import Subject
-
-if TYPE_CHECKING:
-    from tokendyno.backend.models import ModelFacts
 
 __all__ = ["Choice", "Optimization", "Subject"]
 
@@ -90,7 +88,7 @@ def titles_text(choices: Mapping[str, str]) -> str:
     return BESIDE.join(titles) or "defaults"
 
 
-def subject_of(facts: "ModelFacts", machine: Machine, choices: Mapping[str, str], batch_size: int = 1) -> Subject:
+def subject_of(facts: ModelFacts, machine: Machine, choices: Mapping[str, str], batch_size: int = 1) -> Subject:
     """The subject of an arm's rules: these choices, and the default of every other axis."""
     parts = {axis: divided(choice) for axis, choice in (defaults() | dict(choices)).items()}
     names = {axis: name for axis, (name, _) in parts.items()}

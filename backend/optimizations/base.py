@@ -10,16 +10,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tokendyno.backend.evidence import Level, Verdict
+from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.plan import Plan
 from tokendyno.backend.script.parts import Script
-
-if TYPE_CHECKING:
-    from tokendyno.backend.models import ModelFacts
-
 
 Witness = Literal["weights", "kv"]
 """Bytes that answer for an axis: those of the weights, or those of the KV cache at the end."""
@@ -165,7 +162,7 @@ class Optimization:
     renamed: Mapping[str, str] = MappingProxyType({})
     elsewhere: Mapping[tuple[str, ...], str] = MappingProxyType({})
 
-    def matters(self, facts: "ModelFacts") -> bool:
+    def matters(self, facts: ModelFacts) -> bool:
         """Whether this axis can change anything for this model."""
         return facts.kind == "decoder" or not self.decoders_only
 

@@ -2,18 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tokendyno.backend.hardware import Machine, kernel_packages
 from tokendyno.backend.hardware.number_formats import FormatTime, nearest
+from tokendyno.backend.models import ModelFacts
 from tokendyno.backend.optimizations import routed
 from tokendyno.backend.plan import CACHES, GRAPH_MODES, CacheKind
 from tokendyno.backend.predict.quantized import library_of
 from tokendyno.backend.predict.setup import Setup
 from tokendyno.backend.predict.shape import attention_of
-
-if TYPE_CHECKING:
-    from tokendyno.backend.models import ModelFacts
 
 CLEARLY_SLOWER = 1.3
 """From this ratio of times on, dtype=auto gives up the checkpoint's bfloat16 on a CPU. Our choice."""
@@ -43,7 +40,7 @@ class Subject:
     `tokendyno.backend.optimizations.subject_of`. `values`: by axis, those of its choice, by key.
     """
 
-    facts: "ModelFacts"
+    facts: ModelFacts
     machine: Machine
     choices: Mapping[str, str]
     batch_size: int
