@@ -7,6 +7,20 @@ from tokendyno.backend.plan import CompileValues, Plan
 from tokendyno.backend.script.parts import Script
 from tokendyno.backend.script.source import quoted
 
+_MODE_VALUES = {
+    "fullgraph": ("false", "true"),
+    "dynamic": ("auto", "true", "false"),
+    "graph_break": ("none", "print", "branch"),
+}
+_OPTIONS = {
+    "coordinate_descent_tuning": ("false", "true"),
+    "epilogue_fusion": ("true", "false"),
+    "shape_padding": ("true", "false"),
+    "combo_kernels": ("false", "true"),
+}
+"""Inductor's options in torch.compile(options={...}). A mode is a set of such options: torch refuses both together."""
+_VALUES = {**_MODE_VALUES, "backend": ("inductor", "aot_eager", "eager"), **_OPTIONS}  # modes are Inductor's alone
+
 _GRAPHS_NEED_STATIC = blocked(
     lambda s: s.cuda and _compiles_growing(s),
     "CUDA graphs of torch.compile write each step's keys and values over those of the step before, which a growing "
@@ -99,21 +113,6 @@ _MODULE_RULES = (
         _MODULE_CODE,
     ),
 )
-
-
-_MODE_VALUES = {
-    "fullgraph": ("false", "true"),
-    "dynamic": ("auto", "true", "false"),
-    "graph_break": ("none", "print", "branch"),
-}
-_OPTIONS = {
-    "coordinate_descent_tuning": ("false", "true"),
-    "epilogue_fusion": ("true", "false"),
-    "shape_padding": ("true", "false"),
-    "combo_kernels": ("false", "true"),
-}
-"""Inductor's options in torch.compile(options={...}). A mode is a set of such options: torch refuses both together."""
-_VALUES = {**_MODE_VALUES, "backend": ("inductor", "aot_eager", "eager"), **_OPTIONS}  # modes are Inductor's alone
 
 
 def _grows_unquantized(s: Subject) -> bool:
