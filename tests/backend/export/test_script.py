@@ -164,7 +164,7 @@ def test_a_script_is_formatted_and_uses_all_that_it_imports(
 
 def test_a_fallback_is_printed_as_it_runs_and_explained() -> None:
     text = exported(arm="attention=sdpa")
-    assert "# attention=sdpa falls back to eager: This architecture has attention sinks" in text
+    assert "# attention=sdpa falls back to eager: PyTorch's scaled_dot_product_attention does not support" in text
     assert "sdpa" not in "\n".join(line for line in text.split("\n") if not line.startswith("#"))
     assert "falls back" not in exported(arm="attention=eager")
 
