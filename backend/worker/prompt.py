@@ -220,7 +220,7 @@ def _require_words(tokenizer: Any, roles: list[str], reasoning: dict[str, str | 
     template = f"The model's {template_of(tokenizer)}"
     try:
         rendered = _rendered(tokenizer, _messages({role: PROBES[role] for role in roles}, parts), reasoning)
-    except NotRendered as error:
+    except Unreadable as error:
         if len(roles) == 1:
             raise
         _require_words(tokenizer, roles[1:], reasoning, parts)  # raises if it is not the system message that it refuses
@@ -250,23 +250,11 @@ def _reasoning(template: str, effort: str) -> dict[str, str | bool]:
     return reasoning_keywords(effort, variables)
 
 
-class NotRendered(InputError):
-    """A template raised something, which is the cause."""
-
-
 def _rendered(tokenizer: Any, messages: list[Message], reasoning: dict[str, str | bool]) -> str:
-    try:
-        with reading(template_of(tokenizer), "render"):
-            rendered: str = tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True, **reasoning
-            )
-    except (Unreadable, OSError, MemoryError) as failed:
-        error = failed.__cause__ or failed
-        why = f"{type(error).__name__}: {error}".rstrip(".: ")[:400]
-        raise NotRendered(
-            f"The model's {template_of(tokenizer)} cannot be rendered ({why}). Use a plain prompt, or another model."
-        ) from error
-    return rendered
+    with reading(template_of(tokenizer), "render"):
+        return str(
+            tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **reasoning)
+        )
 
 
 def template_of(tokenizer: Any) -> str:

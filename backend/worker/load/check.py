@@ -26,23 +26,24 @@ class Unreadable(InputError):
     """A part of the model could not be read or used. `__cause__` is the library's own error."""
 
     def __init__(self, part: str, use: PartUse, why: str) -> None:
-        fails = "fails on this text" if use == "tokenize" else "cannot be read"
-        super().__init__(f"The model's {part} {fails} ({why[:250].rstrip('.')}). {COPY_AGAIN}")
+        fails = {"read": "cannot be read", "render": "cannot be rendered", "tokenize": "fails on this text"}[use]
+        fix = "Use a plain prompt, or another model." if use == "render" else COPY_AGAIN
+        super().__init__(f"The model's {part} {fails} ({why[:250].rstrip('.: ')}). {fix}")
 
 
 @contextlib.contextmanager
 def reading(part: str, use: PartUse = "read") -> Iterator[None]:
-    """Within it, errors become Unreadable, but for those about files, packages or memory.
+    """Within it, errors become Unreadable, but for those about files, packages or memory; a template may raise these too.
 
     part  completes "The model's ...": "tokenizer (tokenizer.json)"
     """
     announce.get()(Reading(part, use))
     try:
         yield
-    except (InputError, OSError, ImportError, MemoryError):
-        raise
     except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of Rust, by pyo3
+        kept = (InputError,) if use == "render" else (InputError, OSError, ImportError, MemoryError)
+        panic = type(error).__name__ == "PanicException"  # of Rust, by pyo3
+        if isinstance(error, kept) or not (panic or isinstance(error, Exception)):
             raise
         raise Unreadable(part, use, f"{type(error).__name__}: {error}") from error
     finally:
