@@ -1,7 +1,6 @@
 """Downloads a model from the Hub: safetensors and text files only, nothing that can run code."""
 
 import contextlib
-import io
 import threading
 import time
 from collections import deque
@@ -34,17 +33,20 @@ def download(repo: str, revision: str, channel: Channel) -> Path:
         "ignore_patterns": ["*/*"],  # subfolders hold the same weights in other formats
     }
     with channel.phasing("download", repo) as steps:
-        arrivals = Arrivals(_missing_bytes(repo, filters))
+        arrivals = Arrivals()
 
-        class Bar(_Silent):
-            """Counts bytes that are written to disk."""
+        class Bar(tqdm):  # type: ignore[misc]
+            """Draws nothing, and counts bytes that are written to disk, not those on the wire."""
 
-            def update(self, n: float | None = 1) -> bool | None:
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                self.written = kwargs.get("unit") == "B" and not str(kwargs.get("desc")).startswith("Downloading")
+                super().__init__(*args, **{**kwargs, "disable": True})
+
+            def update(self, n: float | None = 1) -> None:
                 if self.written:
                     arrivals.add(int(n or 0))
-                displayed: bool | None = super().update(n)
-                return displayed
 
+        arrivals.total_bytes = _missing_bytes(repo, filters | {"tqdm_class": Bar})
         try:
             with arrivals.reported(steps):
                 path = snapshot_download(repo, **filters, tqdm_class=Bar)
@@ -63,22 +65,11 @@ def _missing_bytes(repo: str, filters: dict[str, Any]) -> int | None:
     from huggingface_hub import snapshot_download
 
     try:
-        files = snapshot_download(repo, **filters, dry_run=True, tqdm_class=_Silent)
+        files = snapshot_download(repo, **filters, dry_run=True)
     except Exception:
         return None
     sizes = [file.file_size for file in files if file.will_download]
     return sum(size for size in sizes if size) if all(size is not None for size in sizes) else None
-
-
-class _Silent(tqdm):  # type: ignore[misc]
-    """A progress bar that draws nothing. `written`: it counts bytes on disk, not those on the wire."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.written = kwargs.get("unit") == "B" and not str(kwargs.get("desc")).startswith("Downloading")
-        super().__init__(*args, **{**kwargs, "disable": False, "file": io.StringIO()})
-
-    def display(self, *args: Any, **kwargs: Any) -> bool:
-        return True
 
 
 WINDOW_S = 5.0
@@ -90,8 +81,8 @@ REPORT_S = 0.5
 class Arrivals:
     """Counts the bytes that have arrived; any thread may add some. `total_bytes`: of the whole; None if unknown."""
 
-    def __init__(self, total_bytes: int | None, clock: Callable[[], float] = time.monotonic) -> None:
-        self.total_bytes = total_bytes
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.total_bytes: int | None = None
         self._clock, self._lock = clock, threading.Lock()
         self._begin_s = clock()
         self._done_bytes = 0

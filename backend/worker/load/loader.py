@@ -222,15 +222,12 @@ def cached_share(files: Iterable[Path]) -> float | None:
                 continue
             if stat.st_uid != os.geteuid() and not os.access(path, os.W_OK, effective_ids=True):
                 return None
-            # a read-only mapping takes no memory, however large the file is
-            with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as mapped:
-                flags = np.empty(-(-len(mapped) // mmap.PAGESIZE), np.uint8)  # bit 0 of each page: it is resident
-                view = np.frombuffer(mapped, np.uint8)
-                begin, size = ctypes.c_void_p(view.ctypes.data), ctypes.c_size_t(view.size)
-                del view  # a mapping that is looked at cannot be closed
-                if ctypes.CDLL(None).mincore(begin, size, ctypes.c_void_p(flags.ctypes.data)):
-                    return None
-                pages, resident = pages + flags.size, resident + int(np.count_nonzero(flags & 1))
+            mapped = np.memmap(path, np.uint8, "r")  # takes no memory, however large the file is
+            flags = np.empty(-(-mapped.size // mmap.PAGESIZE), np.uint8)  # bit 0 of each page: it is resident
+            begin, size = ctypes.c_void_p(mapped.ctypes.data), ctypes.c_size_t(mapped.size)
+            if ctypes.CDLL(None).mincore(begin, size, ctypes.c_void_p(flags.ctypes.data)):
+                return None
+            pages, resident = pages + flags.size, resident + int(np.count_nonzero(flags & 1))
     except OSError:
         return None
     return resident / pages if pages else None

@@ -93,7 +93,8 @@ def clock() -> Clock:
 
 
 def test_the_rate_is_that_of_the_last_seconds_and_falls_to_nothing_when_it_stalls(clock: Clock) -> None:
-    arrivals = Arrivals(10_000, clock)
+    arrivals = Arrivals(clock)
+    arrivals.total_bytes = 10_000
     assert arrivals.amount().bytes_per_s is None  # too early to tell
     for _ in range(20):  # 2 s at 1,000 bytes/s
         clock.now_s += 0.1
