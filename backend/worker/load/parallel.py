@@ -43,13 +43,8 @@ class LocalParameters(TensorParallelLayer):  # type: ignore[misc]
         return True
 
 
-STYLES = {
-    "split_first": Split(0),
-    "split_middle": Split(1),
-    "split_blocks": Split(2),
-    "split_last": Split(-1),
-    "local_params": LocalParameters(),
-}
+STYLES = {"local_params": LocalParameters(), **{f"split_{dim}": Split(dim) for dim in range(3)}}
+"""By name: `split_1` splits the second dimension."""
 
 ATTENTION = {
     "model.embed_tokens": "embedding_rowwise",
@@ -57,13 +52,13 @@ ATTENTION = {
     "model.layers.*.self_attn.k_proj": "colwise",
     "model.layers.*.self_attn.v_proj": "colwise",
     "model.layers.*.self_attn.o_proj": "rowwise",
-    "model.layers.*.self_attn.sinks": "split_first",
+    "model.layers.*.self_attn.sinks": "split_0",
     "model.layers.*.self_attn": "local_params",
 }
 SPLIT_EXPERTS = {  # gate and up alternate along the last dimension, so each part has pairs of both
-    "model.layers.*.mlp.experts.gate_up_proj": "split_last",
-    "model.layers.*.mlp.experts.gate_up_proj_bias": "split_last",
-    "model.layers.*.mlp.experts.down_proj": "split_middle",
+    "model.layers.*.mlp.experts.gate_up_proj": "split_2",
+    "model.layers.*.mlp.experts.gate_up_proj_bias": "split_1",
+    "model.layers.*.mlp.experts.down_proj": "split_1",
     "model.layers.*.mlp.experts": "moe_tp_experts",
 }
 

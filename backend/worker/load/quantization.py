@@ -134,10 +134,10 @@ SHARED_PACKED = {f"{_EXPERTS}.{name}": "grouped_gemm" for name in _PACKED}
 """How ranks share out whole experts: parameter -> style, of `parallel.py` or of transformers."""
 
 SPLIT_PACKED = {
-    f"{_EXPERTS}.gate_up_proj_blocks": "split_middle",
-    f"{_EXPERTS}.gate_up_proj_scales": "split_middle",
-    f"{_EXPERTS}.down_proj_blocks": "split_blocks",
-    f"{_EXPERTS}.down_proj_scales": "split_blocks",
+    f"{_EXPERTS}.gate_up_proj_blocks": "split_1",
+    f"{_EXPERTS}.gate_up_proj_scales": "split_1",
+    f"{_EXPERTS}.down_proj_blocks": "split_2",
+    f"{_EXPERTS}.down_proj_scales": "split_2",
     f"{_EXPERTS}.gate_up_proj": "replicate",  # does not exist here, but the plan for dense experts names it
     f"{_EXPERTS}.down_proj": "replicate",
 }
