@@ -89,7 +89,7 @@ def take_part(launcher_pid: int, share: Share, folder: Path | None = None) -> No
         from tokendyno.backend.worker.serve import serve
 
     settle_heap()
-    member = Member(rank, size, folder, share)
+    member = Member(rank, size, folder, share, leave)
     if share.hosts > 1:
         threading.Thread(target=watch_beats, args=(rank, size, share.ranks, leave), name="watch", daemon=True).start()
     group.join(member)

@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import msgspec
 
@@ -75,13 +75,17 @@ def main() -> None:
     for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
         if share.interface and not os.environ.get(name):
             os.environ[name] = share.interface
+    alone = share.hosts == 1  # then the launcher meets itself, on any free port
     config = LaunchConfig(
         min_nodes=share.hosts,
         max_nodes=share.hosts,
         nproc_per_node=share.ranks,
+        run_id="none",  # as torchrun's
+        rdzv_backend="c10d" if alone else "static",
+        rdzv_endpoint=share.endpoint or "localhost:0",
+        rdzv_configs={} if alone else {"rank": 0, "timeout": max(1, round(share.wait_s))},
+        local_addr="localhost" if alone else None,
         max_restarts=0,
-        monitor_interval=0.1,
-        **rendezvous(share),
     )
     launch = elastic_launch(config, sys.executable)
     try:
@@ -90,7 +94,7 @@ def main() -> None:
         rank, failure = error.get_first_failure()
         ended(cause(rank, failure.exitcode, folder))
     except DistError as error:
-        if share.hosts == 1:
+        if alone:
             raise
         ended(not_met(share, str(error)))
     os._exit(0)
@@ -110,23 +114,6 @@ def not_met(share: Share, reason: str) -> str:
         f"({reason.splitlines()[0][:200]}). Type the torchrun line there while this command waits, and let it reach "
         "this address."
     )
-
-
-def rendezvous(share: Share) -> dict[str, Any]:
-    """How the launchers of all machines meet, with torchrun's own words; one alone meets itself, on any free port."""
-    if share.hosts == 1:
-        return {
-            "run_id": f"tokendyno-{os.getpid()}",
-            "rdzv_backend": "c10d",
-            "rdzv_endpoint": "localhost:0",
-            "local_addr": "localhost",
-        }
-    return {
-        "run_id": "none",
-        "rdzv_backend": "static",
-        "rdzv_endpoint": share.endpoint,
-        "rdzv_configs": {"rank": 0, "timeout": max(1, round(share.wait_s))},
-    }
 
 
 def cause(rank: int, code: int, folder: Path) -> str:

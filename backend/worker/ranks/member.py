@@ -33,16 +33,19 @@ FAR_SETTLE_WAIT_S = 15.0
 ANSWERS, FAILURE = "answers", "failure-"
 """Files of the group's folder: the answers, and by rank the sentence of one that failed alone."""
 
+Leave = Callable[[str], object]
+"""Tells why, and ends this process."""
+
 POLL = datetime.timedelta(seconds=0.2)
 FOREVER = datetime.timedelta(days=365)
 
 
 class Member(Group):
-    """One of `size` ranks. `folder`: the launcher's, for answers and why a rank failed; None under users' torchrun."""
+    """One of `size` ranks. `folder`: the launcher's, None under users' torchrun."""
 
-    def __init__(self, rank: int, size: int, folder: Path | None, share: Share) -> None:
+    def __init__(self, rank: int, size: int, folder: Path | None, share: Share, leave: Leave) -> None:
         self.rank, self.size = rank, size
-        self._folder, self._share = folder, share
+        self._share, self._leave = share, leave
         self._answers = Answers(folder / ANSWERS, rank) if folder and share.hosts == 1 else BroadcastAnswers()
         self._settle_s = SETTLE_WAIT_S if share.hosts == 1 else FAR_SETTLE_WAIT_S
         self._store, self._waiting = connect(), connect()
@@ -69,9 +72,7 @@ class Member(Group):
             self._store.delete_key(f"alone/{self.rank}")
             return failed
         if self.rank:
-            if self._folder is not None:  # the launcher reads why
-                (self._folder / f"{FAILURE}{self.rank}").write_text(failed.error, encoding="utf-8")
-            os._exit(1)
+            self._leave(failed.error)
         return msgspec.structs.replace(failed, error=self._failed_alone() or failed.error, fatal=True)
 
     def pass_on(self, number: int, command: Command) -> None:
@@ -132,7 +133,7 @@ def connect() -> dist.Store:
 # --- answers -------------------------------------------------------------------------------------
 
 PLACES = 1024
-"""Answers that rank 0 may be ahead of the slowest rank. Collectives hold it back long before that."""
+"""Answers that rank 0 may be ahead of the slowest rank: collectives hold it back long before that."""
 
 WAIT_S = 20e-6
 
@@ -158,8 +159,6 @@ class Answers:
             return answer
         while (word := self._words[place]) >> 1 < self._question:
             time.sleep(WAIT_S)
-        if word >> 1 > self._question:
-            raise RuntimeError(f"rank {self._rank} fell {PLACES} steps behind rank 0")
         return bool(word & 1)
 
 
@@ -196,7 +195,7 @@ SILENCE_S = 10.0
 GONE = "The ranks on the first machine have ended, or cannot be reached any more."
 
 
-def watch_beats(rank: int, size: int, per_machine: int, leave: Callable[[str], None]) -> None:
+def watch_beats(rank: int, size: int, per_machine: int, leave: Leave) -> None:
     """Body of a thread of every rank, `per_machine` of them on each machine; `leave` is told whom rank 0 misses."""
     store = connect()
     last_heard = dict.fromkeys(range(per_machine, size) if rank == 0 else (), (0, time.monotonic()))
@@ -277,7 +276,7 @@ def unreached(hosts: int, reason: str) -> str:
     )
 
 
-def meet(rank: int, size: int, leave: Callable[[str], None], hello: Hello | None) -> None:
+def meet(rank: int, size: int, leave: Leave, hello: Hello | None) -> None:
     """Returns once all ranks are there and connected; else `leave` is told why, which ends this process.
 
     On GPUs each rank takes the one of its local rank, and NCCL is started now and not within a captured step
