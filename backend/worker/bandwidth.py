@@ -17,6 +17,7 @@ from collections.abc import Callable
 import torch
 
 from tokendyno.backend.hardware import detect
+from tokendyno.backend.worker.process import keep_events_apart
 
 BUFFER_BYTES = {"cuda": 2 << 30, "cpu": 512 << 20}
 REPEATS = {"cuda": 30, "cpu": 25}
@@ -109,14 +110,13 @@ def _step_s(weights: list[torch.Tensor], rows: int) -> float:
 
 
 def main() -> None:
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # libraries print
+    answers = keep_events_apart()  # libraries print
     device = sys.argv[1]
     rates = measure(device)
     if device == "cpu":
         rates["bfloat16"] = format_ratios()
-    out.write(json.dumps(rates) + "\n")
-    out.flush()
+    with os.fdopen(answers, "w") as out:
+        out.write(json.dumps(rates) + "\n")
 
 
 if __name__ == "__main__":

@@ -108,9 +108,6 @@ _LAZY = (  # distribution, the transformers module that imports a name from it, 
 
 _UNUSED = "scipy"  # of losses, which nothing here computes
 
-NEVER = 1_000_000
-"""Collections of middle-aged objects after which all are gone through."""
-
 
 @contextlib.contextmanager
 def frozen_imports() -> Iterator[None]:
@@ -118,7 +115,7 @@ def frozen_imports() -> Iterator[None]:
     saves 0.2 s each. What is young is collected along the way: its holes would lie between what stays, and a token take
     2.6% longer. What is old is not, which saves 0.5 s (lab/measurements.md)."""
     young, middle, old = gc.get_threshold()
-    gc.set_threshold(young, middle, NEVER)
+    gc.set_threshold(young, middle, 1_000_000)  # so many collections of what is middle-aged before the next of all
     try:
         yield
         gc.collect(1)
@@ -197,16 +194,14 @@ def light_imports() -> Iterator[None]:
     def visible(name: str, return_version: bool = False) -> Any:
         return (False, "N/A") if name in hidden else is_available(name, return_version)
 
-    def clear_caches() -> None:
-        for answer in cached:
-            answer.cache_clear()
-
-    clear_caches()
+    for answer in cached:
+        answer.cache_clear()
     try:
         with mock.patch.object(import_utils, "_is_package_available", visible):
             yield
     finally:
-        clear_caches()
+        for answer in cached:
+            answer.cache_clear()
     for package, importer, name, module, real in _LAZY:
         if is_available(package)[0]:
             setattr(importlib.import_module(importer), name, LazyName(module, real))

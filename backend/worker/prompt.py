@@ -252,9 +252,7 @@ def _reasoning(template: str, effort: str) -> dict[str, str | bool]:
 
 def _rendered(tokenizer: Any, messages: list[Message], reasoning: dict[str, str | bool]) -> str:
     with reading(template_of(tokenizer), "render"):
-        return str(
-            tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **reasoning)
-        )
+        return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **reasoning))
 
 
 def template_of(tokenizer: Any) -> str:

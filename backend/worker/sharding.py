@@ -23,20 +23,19 @@ def rows(request: ShardRequest) -> list[ShardRow]:
     from tokendyno.backend.worker.load.random_weights import empty_model
     from tokendyno.backend.worker.prove.tensor_bytes import local_part
 
-    whole = empty_model(request.config_json, request.dtype, None)
-    split = empty_model(request.config_json, request.dtype, None)
-    config = distributed_config(split.config.model_type, request.tensor, request.expert)
-    plans = [plan for plan in resolve_parallel_plans(split, config) if plan]
+    model = empty_model(request.config_json, request.dtype, None)
+    shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    config = distributed_config(model.config.model_type, request.tensor, request.expert)
+    plans = [plan for plan in resolve_parallel_plans(model, config) if plan]
     if not plans:
-        raise ValueError(f"it has no parallel plan for {split.config.model_type}.")
+        raise ValueError(f"it has no parallel plan for {model.config.model_type}.")
     dist.init_process_group("fake", rank=0, world_size=request.tensor, store=FakeStore())
     mesh = init_device_mesh("cpu", (request.tensor,), mesh_dim_names=("tp",))
     for plan in plans:
-        apply_tensor_parallelism(split, mesh, plan)
-    split.tie_weights()
+        apply_tensor_parallelism(model, mesh, plan)
+    model.tie_weights()
     groups: dict[tuple[str, str, tuple[int, ...], tuple[int, ...]], list[int]] = {}
-    shapes = {name: tuple(parameter.shape) for name, parameter in whole.named_parameters()}
-    for name, parameter in split.named_parameters():
+    for name, parameter in model.named_parameters():
         local, shape = local_part(parameter), shapes[name]
         part = tuple(local.shape)
         key = re.sub(r"\.\d+\.", ".*.", name), _how(name, part, shape), shape, part

@@ -33,7 +33,7 @@ class Unreadable(InputError):
 
 @contextlib.contextmanager
 def reading(part: str, use: PartUse = "read") -> Iterator[None]:
-    """Within it, errors become Unreadable, but for those about files, packages or memory; a template may raise these too.
+    """Within it, errors become Unreadable, but for those about files, packages or memory; a template may raise those.
 
     part  completes "The model's ...": "tokenizer (tokenizer.json)"
     """

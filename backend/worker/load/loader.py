@@ -81,14 +81,13 @@ class LoadedModel:
     remark    for the user: what was decided for its size or while it was loaded
     """
 
-    def __init__(self, plan: LoadPlan, model: Any, tokenizer: Any, observed: Observed | None = None) -> None:
+    def __init__(self, plan: LoadPlan, model: Any, tokenizer: Any, observed: Observed) -> None:
         self.plan, self.model, self.tokenizer = plan, model.eval(), tokenizer
-        self.observed = observed or Observed()
-        self.counts = self.observed.counts
+        self.observed, self.counts = observed, observed.counts
         if plan.projections == "fused":
             fuse(model)
             if plan.device == "cuda" and plan.parallel.kind == "off":
-                close_gaps(model, self.observed)
+                close_gaps(model, observed)
         apply_patches(model, plan)
         self.encoder = is_encoder(model.config.model_type) or plan.source.forward
         settings = model.generation_config if not self.encoder else GenerationConfig()
@@ -96,7 +95,7 @@ class LoadedModel:
         # A checkpoint's own sampling defaults would change what is measured: only the run's settings count.
         model.generation_config = GenerationConfig(pad_token_id=self.pad)
         threads = choose_threads(self.weight_bytes) if plan.device == "cpu" else ""
-        self.remark = "; ".join(note for note in (self.observed.note, threads) if note)
+        self.remark = "; ".join(note for note in (observed.note, threads) if note)
 
     @property
     def weight_bytes(self) -> int:

@@ -163,12 +163,6 @@ class PackedQuantizer(Mxfp4HfQuantizer):  # type: ignore[misc]
         model._ep_plan = (model._ep_plan or {}) | SHARED_PACKED
         model._tp_plan = (model._tp_plan or {}) | SPLIT_PACKED
 
-    def get_load_operations(self) -> dict[str, Any]:
-        return {}
-
-    def get_state_dict_and_metadata(self, model: Any) -> tuple[Any, dict[str, Any]]:
-        return None, {}
-
     @property
     def is_compileable(self) -> bool:
         return True

@@ -139,11 +139,10 @@ def _whole(parts: list[Any]) -> Any:
     """Several linear layers as one nn.Linear."""
     whole = nn.Linear(parts[0].in_features, sum(part.out_features for part in parts), bias=False, device="meta")
     whole.weight = _joined([part.weight for part in parts])
-    biases = [part.bias for part in parts]
-    present = next((bias for bias in biases if bias is not None), None)
-    if present is not None:
-        zeros = [present.new_zeros(part.out_features) for part in parts]  # for parts without: Whisper's keys
-        whole.bias = _joined([zero if bias is None else bias for zero, bias in zip(zeros, biases, strict=True)])
+    present = [part.bias for part in parts if part.bias is not None]  # Whisper's keys have none
+    if present:
+        zeros = present[0].new_zeros
+        whole.bias = _joined([zeros(part.out_features) if part.bias is None else part.bias for part in parts])
     return whole
 
 
