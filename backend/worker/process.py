@@ -12,6 +12,7 @@ import gc
 import importlib
 import importlib.metadata
 import os
+import pkgutil
 import platform
 import select
 import signal
@@ -95,14 +96,12 @@ def settle_heap() -> None:
 # wherever they are installed. Without the first two a worker's imports take 3.9 s of CPU time instead of 5.1, and 342
 # MiB instead of 390 (two cores, torch 2.13, transformers 5.22).
 
-_LAZY = (  # distribution, the transformers module that imports a name from it, that name, and where it is defined
-    ("hqq", "transformers.cache_utils", "HQQQuantizer", "hqq.core.quantize", "Quantizer"),
+_LAZY = (  # the transformers module that imports a name, that name, and where it is defined
+    ("transformers.cache_utils", "HQQQuantizer", "hqq.core.quantize:Quantizer"),
     (
-        "torchao",
         "transformers.quantizers.quantizer_torchao",
         "flatten_tensor_state_dict",
-        "torchao.prototype.safetensors.safetensors_support",
-        "flatten_tensor_state_dict",
+        "torchao.prototype.safetensors.safetensors_support:flatten_tensor_state_dict",
     ),
 )
 
@@ -125,19 +124,16 @@ def frozen_imports() -> Iterator[None]:
 
 
 class LazyName:
-    """Placeholder for a name of a package, which is imported on first attribute access or call."""
+    """Stands for what is defined at `place`, a module:name, which is imported on first attribute access or call."""
 
-    def __init__(self, module: str, name: str) -> None:
-        self._module, self._name = module, name
-
-    def _real(self) -> Any:
-        return getattr(importlib.import_module(self._module), self._name)
+    def __init__(self, place: str) -> None:
+        self._place = place
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._real(), name)
+        return getattr(pkgutil.resolve_name(self._place), name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._real()(*args, **kwargs)
+        return pkgutil.resolve_name(self._place)(*args, **kwargs)
 
 
 class _Distributions(dict[str, list[str]]):
@@ -188,7 +184,7 @@ def light_imports() -> Iterator[None]:
         sys.meta_path.remove(finder)
 
     is_available = import_utils._is_package_available
-    hidden = {_UNUSED, *(lazy[0] for lazy in _LAZY)}
+    hidden = {_UNUSED, *(place.partition(".")[0] for _, _, place in _LAZY)}
     cached = (import_utils.is_hqq_available, import_utils.is_torchao_available, import_utils.is_scipy_available)
 
     def visible(name: str, return_version: bool = False) -> Any:
@@ -202,6 +198,6 @@ def light_imports() -> Iterator[None]:
     finally:
         for answer in cached:
             answer.cache_clear()
-    for package, importer, name, module, real in _LAZY:
-        if is_available(package)[0]:
-            setattr(importlib.import_module(importer), name, LazyName(module, real))
+    for importer, name, place in _LAZY:
+        if is_available(place.partition(".")[0])[0]:
+            setattr(importlib.import_module(importer), name, LazyName(place))

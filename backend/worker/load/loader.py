@@ -14,6 +14,7 @@ from unittest import mock
 import numpy as np
 import torch
 from transformers import AutoConfig, AutoTokenizer, GenerationConfig
+from transformers.integrations import hub_kernels
 
 from tokendyno.backend.errors import InputError
 from tokendyno.backend.hardware import kernel_packages
@@ -163,8 +164,7 @@ def _load_files(plan: LoadPlan, path: Path, downloaded: bool, observed: Observed
     safe |= {"gguf_file": path.name} if gguf else {}
     kwargs: dict[str, Any] = device_keywords(plan) | ({} if gguf else {"use_safetensors": True})
     if plan.attention is not None:
-        kwargs["attn_implementation"] = plan.attention
-        kwargs |= {"allow_all_kernels": True} if plan.any_kernel else {}
+        kwargs |= {"attn_implementation": plan.attention, "allow_all_kernels": plan.any_kernel}
     observed.cached_share = cached_share([path] if gguf else path.glob("*.safetensors"))
     with reading(named("config", path, ("config.json",))):
         config = AutoConfig.from_pretrained(folder, **safe)
@@ -262,13 +262,10 @@ def _nested(config: Any) -> Iterator[Any]:
 
 def guard_kernels(env: Mapping[str, str] = os.environ) -> None:
     """From now on transformers loads only the listed kernels of the Hub, if there is a list."""
-    if ALLOWED_KERNELS not in env:
+    get_any = hub_kernels.get_kernel_hub
+    if ALLOWED_KERNELS not in env or hasattr(get_any, "guarded"):
         return
-    from transformers.integrations import hub_kernels
-
-    get_any, allowed = hub_kernels.get_kernel_hub, {name.strip() for name in env[ALLOWED_KERNELS].split(",")}
-    if getattr(get_any, "guarded", False):
-        return
+    allowed = {name.strip() for name in env[ALLOWED_KERNELS].split(",")}
 
     def get_listed(name: str, *args: Any, **kwargs: Any) -> Any:
         if name not in allowed:

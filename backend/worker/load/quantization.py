@@ -1,7 +1,7 @@
 """Quantization around `from_pretrained`: its keywords, the time that it takes, and what is left to do afterwards."""
 
 import contextlib
-import importlib
+import pkgutil
 from collections.abc import Collection, Iterator
 from typing import Any
 from unittest import mock
@@ -22,14 +22,13 @@ from tokendyno.backend.worker.load.device import Observed
 from tokendyno.backend.worker.patch.experts import TRITON, PackedExperts
 from tokendyno.backend.worker.patch.quantized import unpack_with_torch
 
-_INTEGRATIONS = "transformers.integrations"
-_OPERATIONS = {  # what quantizes or dequantizes one tensor while a checkpoint is read
-    "bnb-int8": (f"{_INTEGRATIONS}.bitsandbytes", "Bnb8bitQuantize"),
-    "bnb": (f"{_INTEGRATIONS}.bitsandbytes", "Bnb4bitQuantize"),
-    "torchao": (f"{_INTEGRATIONS}.torchao", "TorchAoQuantize"),
-    "quanto": (f"{_INTEGRATIONS}.quanto", "QuantoQuantize"),
-    "mxfp4-dequantized": (f"{_INTEGRATIONS}.mxfp4", "Mxfp4Dequantize"),
-    "mxfp4": (f"{_INTEGRATIONS}.mxfp4", "Mxfp4Deserialize"),
+_OPERATIONS = {  # of transformers.integrations: what quantizes or dequantizes one tensor while a checkpoint is read
+    "bnb-int8": "bitsandbytes:Bnb8bitQuantize",
+    "bnb": "bitsandbytes:Bnb4bitQuantize",
+    "torchao": "torchao:TorchAoQuantize",
+    "quanto": "quanto:QuantoQuantize",
+    "mxfp4-dequantized": "mxfp4:Mxfp4Dequantize",
+    "mxfp4": "mxfp4:Mxfp4Deserialize",
 }
 
 
@@ -55,11 +54,11 @@ def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
     """
     name = plan.quantization
     read_packed(plan.experts == TRITON and name in ("none", "mxfp4"))
-    location = _OPERATIONS.get(name) or _OPERATIONS.get(name.split("-")[0])
-    if location is None:
+    place = _OPERATIONS.get(name) or _OPERATIONS.get(name.split("-")[0])
+    if place is None:
         yield
         return
-    operation = getattr(importlib.import_module(location[0]), location[1])
+    operation = pkgutil.resolve_name(f"transformers.integrations.{place}")
     convert_tensor = operation.convert
 
     def convert(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -151,10 +151,6 @@ def _aligned_bytes(tensor: Any) -> int:
     return -(-int(tensor.nbytes) // ALIGNED) * ALIGNED
 
 
-def _safetensors_dtype(dtype: torch.dtype) -> str:
-    return {torch.float32: "F32", torch.float16: "F16"}.get(dtype, "BF16")
-
-
 class Drawn:
     """A parameter or buffer that is drawn when it is read, with the interface of a safetensors slice.
 
@@ -164,14 +160,13 @@ class Drawn:
     def __init__(self, model: Any, name: str, scratch: Scratch) -> None:
         self._path, _, self._name = name.rpartition(".")
         self._model, self._module, self._scratch = model, model.get_submodule(self._path), scratch
-        tensor = getattr(self._module, self._name)
-        self._shape, self._dtype = tensor.shape, _safetensors_dtype(tensor.dtype)
+        self._empty = getattr(self._module, self._name)
 
     def get_dtype(self) -> str:
-        return self._dtype
+        return {torch.float32: "F32", torch.float16: "F16"}.get(self._empty.dtype, "BF16")
 
     def get_shape(self) -> list[int]:
-        return list(self._shape)
+        return list(self._empty.shape)
 
     def __getitem__(self, index: Any) -> torch.Tensor:
         owner = copy.copy(self._module)

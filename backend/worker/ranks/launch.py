@@ -53,11 +53,6 @@ class Share(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     kernels_path: str = ""
 
 
-END_WAIT_S = 1
-"""Seconds that the other ranks get to end after one has died, before they are killed. torch before 2.13 does not know
-the setting; they end at once, since they leave SIGTERM as it is."""
-
-
 def main() -> None:
     die_with_parent(int(sys.argv[1]))
     guard_group()
@@ -66,12 +61,12 @@ def main() -> None:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    from tokendyno.backend.worker.ranks.member import ANSWERS, create_answers
+    from tokendyno.backend.worker.ranks.member import ANSWERS, PLACES
 
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # its report repeats our last line
-    os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = str(END_WAIT_S)
+    os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = "1"  # seconds before ranks are killed that outlive another
     folder = paths.make_scratch()
-    create_answers(folder / ANSWERS)
+    (folder / ANSWERS).write_bytes(bytes(8 * PLACES))
     for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
         if share.interface and not os.environ.get(name):
             os.environ[name] = share.interface

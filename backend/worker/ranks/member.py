@@ -138,10 +138,6 @@ PLACES = 1024
 WAIT_S = 20e-6
 
 
-def create_answers(path: Path) -> None:
-    path.write_bytes(bytes(8 * PLACES))
-
-
 class Answers:
     """One rank's view of a file that all ranks of a machine have mapped: memory is fast enough to ask at every token.
     Question n has place n % PLACES; its word is 2 n + answer, written at once."""
