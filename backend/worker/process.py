@@ -110,9 +110,9 @@ _UNUSED = "scipy"  # of losses, which nothing here computes
 
 @contextlib.contextmanager
 def frozen_imports() -> Iterator[None]:
-    """Context in which modules are imported that stay as long as the process; later collections leave them out, which
-    saves 0.2 s each. What is young is collected along the way: its holes would lie between what stays, and a token take
-    2.6% longer. What is old is not, which saves 0.5 s (lab/measurements.md)."""
+    """Context for imports that stay as long as the process: later collections leave them out, which saves 0.2 s each.
+    Meanwhile young objects are collected, whose holes would slow a token by 2.6%; old ones are not, which saves 0.5 s
+    (lab/measurements.md)."""
     young, middle, old = gc.get_threshold()
     gc.set_threshold(young, middle, 1_000_000)  # so many collections of what is middle-aged before the next of all
     try:

@@ -119,15 +119,10 @@ def _reserved_bytes(plan: LoadPlan) -> int:
 def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
     """Around `from_pretrained`: skip the allocator's warm-up where the plan says so, else measure it."""
     observed.counts |= {"load_warmup_bytes": 0.0, "load_moved_bytes": 0.0}
-    stage = "fill" if plan.source.kind == "random" else "read"
-    if plan.device == "cpu":
-        with observed.stage(stage):
-            yield
-        return
-    warm_up = modeling_utils.caching_allocator_warmup
+    stage, warm_up = "fill" if plan.source.kind == "random" else "read", modeling_utils.caching_allocator_warmup
 
     def observed_warm_up(*args: Any, **kwargs: Any) -> None:
-        if not plan.reserves:
+        if plan.device == "cpu" or not plan.reserves:
             return
         before = _reserved_bytes(plan)
         with observed.stage("warm_up"):

@@ -195,9 +195,6 @@ def _load_files(plan: LoadPlan, path: Path, downloaded: bool, observed: Observed
     return moved(model, plan, observed), tokenizer
 
 
-# --- the page cache: files in it are read at the speed of memory, others at that of the disk ----
-
-
 @contextlib.contextmanager
 def _gguf_read_once() -> Iterator[None]:
     """Cache what transformers 5.22 reads from a GGUF file during a load: it parses the file three times (2 s each for
@@ -207,6 +204,9 @@ def _gguf_read_once() -> Iterator[None]:
     reader, names = functools.cache(gguf.GGUFReader), functools.cache(gguf.get_tensor_name_map)
     with mock.patch.multiple(gguf, GGUFReader=reader, get_tensor_name_map=names):
         yield
+
+
+# --- the page cache: files in it are read at the speed of memory, others at that of the disk ----
 
 
 def cached_share(files: Iterable[Path]) -> float | None:

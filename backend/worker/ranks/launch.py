@@ -67,9 +67,8 @@ def main() -> None:
     os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = "1"  # seconds before ranks are killed that outlive another
     folder = paths.make_scratch()
     (folder / ANSWERS).write_bytes(bytes(8 * PLACES))
-    for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
-        if share.interface and not os.environ.get(name):
-            os.environ[name] = share.interface
+    for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME") if share.interface else ():
+        os.environ.setdefault(name, share.interface)
     alone = share.hosts == 1  # then the launcher meets itself, on any free port
     config = LaunchConfig(
         min_nodes=share.hosts,
@@ -119,9 +118,7 @@ def cause(rank: int, code: int, folder: Path) -> str:
     if file.is_file():
         sentence = file.read_text(encoding="utf-8")
         return sentence if sentence.startswith(("Rank ", "Ranks ", "The ranks ")) else f"Rank {rank} failed: {sentence}"
-    if code < 0:
-        return f"Rank {rank} {killed_by(code)}."
-    return f"Rank {rank} exited with code {code}."
+    return f"Rank {rank} {killed_by(code) if code < 0 else f'exited with code {code}'}."
 
 
 if __name__ == "__main__":
