@@ -17,7 +17,6 @@ from collections.abc import Callable
 import torch
 
 from tokendyno.backend.hardware import detect
-from tokendyno.backend.worker.process import keep_events_apart
 
 BUFFER_BYTES = {"cuda": 2 << 30, "cpu": 512 << 20}
 REPEATS = {"cuda": 30, "cpu": 25}
@@ -110,13 +109,14 @@ def _step_s(weights: list[torch.Tensor], rows: int) -> float:
 
 
 def main() -> None:
-    answers = keep_events_apart()  # libraries print
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # libraries print
     device = sys.argv[1]
     rates = measure(device)
     if device == "cpu":
         rates["bfloat16"] = format_ratios()
-    with os.fdopen(answers, "w") as out:
-        out.write(json.dumps(rates) + "\n")
+    out.write(json.dumps(rates) + "\n")
+    out.flush()
 
 
 if __name__ == "__main__":
