@@ -128,12 +128,11 @@ class Requests(Part, frozen=True):
 
 
 class StaticBatches(Part, frozen=True):
-    """Static batches; rows and padding where the model received ids; pairs of requests that followed each other though
-    both had arrived: all of them, those in the order of arrival, those in the order of length."""
+    """Static batches; rows of ids that the model received; pairs of requests that followed each other though both
+    had arrived: all of them, those in the order of arrival, those in the order of length."""
 
     batches: int = 0
     rows_seen: int = 0
-    padding_seen: int = 0
     order_pairs: int = 0
     order_arrival: int = 0
     order_sorted: int = 0

@@ -72,7 +72,7 @@ class StaticBatches(Batches):
         task = Task(job, self._prompt(job, batch), places)
         run.meter.enter([request.number for request in batch])
         self._batches += 1
-        self._received.begin(len(batch))
+        self._received.begin(batch)
         eos = set() if job.ignore_eos else set(self._session.model.eos)
         meter = BatchMeter(task, batch, run.meter, self._session.cancelled.is_set, eos)
         run.cache = self.cache(task)
@@ -86,7 +86,6 @@ class StaticBatches(Batches):
         counted.static = counts.StaticBatches(
             batches=self._batches,
             rows_seen=seen.rows,
-            padding_seen=seen.padding,
             order_pairs=len(pairs),
             order_arrival=sum(a.number < b.number for a, b in pairs),
             order_sorted=sum(a.max_new_tokens <= b.max_new_tokens for a, b in pairs),
@@ -105,43 +104,27 @@ class StaticBatches(Batches):
 class _Received:
     """What the model itself received of the batches' prompts.
 
-    rows, padding   that hold requests; padding in them
-    width, longest  for the proof of shapes: positions of the longest batch and tokens of its longest prompt
+    rows            that hold requests
+    width, longest  for the proof of shapes: positions of the longest batch, and tokens of its longest prompt
     """
 
     def __init__(self) -> None:
-        self.rows = self.padding = self.width = self.longest = 0
-        self._filled = 0  # rows of the batch under way that hold a request
-        self._first_pass = False  # the next pass reads the prompts of a batch, of one token or many
+        self.rows = self.width = self.longest = 0
+        self._batch: Sequence[TokenizedRequest] = ()  # whose prompts the next pass reads; () in later ones
 
-    def begin(self, filled: int) -> None:
-        """The next pass is the first of a batch of so many requests."""
-        self._filled, self._first_pass = filled, True
+    def begin(self, batch: Sequence[TokenizedRequest]) -> None:
+        """The next pass is the first of this batch."""
+        self._batch = batch
 
     def note(self, model: Any, args: Any, kwargs: Any) -> None:
         """Called before each pass of the model."""
-        ids = kwargs.get("input_ids")
-        if ids is None or not self._first_pass:
+        ids, batch = kwargs.get("input_ids"), self._batch
+        if ids is None or not batch:
             return
-        self._first_pass = False
-        self.rows += min(self._filled, int(ids.shape[0]))
-        real = real_tokens(kwargs)
-        if real is not None:
-            real = real[: self._filled]
-            self.padding += int(len(real) * ids.shape[1] - real.sum())
-            self.width, self.longest = max((self.width, self.longest), (int(ids.shape[1]), int(real.max())))
-
-
-def real_tokens(received: dict[str, Any]) -> torch.Tensor | None:
-    """(B,) tokens of each row without the padding on its left, from the arguments of a prompt's pass; None if they do
-    not tell. With a static cache masks have four dimensions, but positions count from the first token in any case."""
-    ids: torch.Tensor = received["input_ids"]
-    mask, positions = received.get("attention_mask"), received.get("position_ids")
-    if isinstance(mask, torch.Tensor) and mask.ndim == 2:
-        return (mask[:, : ids.shape[1]] != 0).sum(1)
-    if isinstance(positions, torch.Tensor) and positions.shape[0] == ids.shape[0]:
-        return positions[:, -1] + 1
-    return None
+        self._batch = ()
+        rows, width = ids.shape
+        self.rows += min(len(batch), rows)
+        self.width, self.longest = max((self.width, self.longest), (width, max(len(row.ids) for row in batch)))
 
 
 def rows_of(job: Generate) -> int:

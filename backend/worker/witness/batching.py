@@ -8,7 +8,7 @@ from tokendyno.backend.worker.prove.observation import Observation
 
 
 def batching(observation: Observation) -> Finding:
-    """Static: rows and padding that the model received. Continuous: layers that wrote into pages, and tokens."""
+    """Static: rows that the model received. Continuous: layers that wrote into pages, and tokens."""
     counts = observation.counts
     if counts.pages.paged_steps:
         return _continuous(observation)
@@ -16,19 +16,15 @@ def batching(observation: Observation) -> Finding:
     requests = counts.requests.batch_requests
     if not requests:
         return Finding("batching", "off", "one prompt, no other request")
-    padding, expected = counts.static.padding_seen, counts.requests.padding_tokens
-    formed = plural(batches, "batch")
     proof = (
-        f"{plural(requests, 'request')} in {formed}: the model received {rows} rows and {padding:,} positions of "
-        f"padding, of {expected:,} in the batches formed"
+        f"{plural(requests, 'request')} in {plural(batches, 'batch')}, with {counts.requests.padding_tokens:,} "
+        f"positions of padding: the model received {rows} rows"
     )
     unseen = observation.plan.generate.prefill_graphs  # a replayed pass calls no code of the model
     if batches == requests and (rows == requests or unseen):
         planned = observation.plan.generate.batch.kind
         effective = planned if planned == "static" else "off"
         return Finding("batching", effective, proof, outcome="no_effect" if effective == "static" else "")
-    if padding != expected:
-        return Finding("batching", "static", proof, min(padding, expected), max(padding, expected))
     return Finding("batching", "static", proof, min(rows, requests), requests)
 
 

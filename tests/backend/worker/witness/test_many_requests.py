@@ -20,7 +20,7 @@ LAYERS = 3
 MODEL = SimpleNamespace(
     config=SimpleNamespace(get_text_config=lambda decoder: SimpleNamespace(num_hidden_layers=LAYERS))
 )
-STATIC = {"batch_requests": 4, "batches": 2, "rows_seen": 4, "padding_seen": 9, "padding_tokens": 9}
+STATIC = {"batch_requests": 4, "batches": 2, "rows_seen": 4, "padding_tokens": 9}
 PAGED = {"paged_steps": 5, "paged_layer_calls": 5 * LAYERS, "useful_tokens": 12, "paged_tokens": 12}
 FULL = {"batch_steps": 3, "batch_requests": 6, "slot_steps": 12, "fullest_step": 4}
 PAGES = {"paged_steps": 5, "page_tokens": 16, "pages_taken": 7, "pages_needed": 7}
@@ -42,8 +42,6 @@ def row(name: str, counts: Mapping[str, float], **batch: Any) -> tuple[str, str,
     [
         ({}, ("verified", "static", 4, 4)),
         ({"rows_seen": 3}, ("partial", "static", 3, 4)),
-        ({"padding_seen": 5}, ("partial", "static", 5, 9)),
-        ({"padding_seen": 12}, ("partial", "static", 9, 12)),
         ({"batches": 4}, ("no_effect", "static", None, None)),
         ({"batch_requests": 0}, ("off", "off", None, None)),
         (PAGED, ("verified", "continuous", 15, 15)),
