@@ -161,7 +161,8 @@ def of_devices(model: Any, cache: Any, sampler: Sampler) -> list[RankMemory]:
     """What each GPU holds over which the layers of this process are spread."""
     weights, cached, devices = list(weight_tensors(model)), list(cache_tensors(cache)), []
     for index, history in enumerate(sampler.histories):
-        sizes = bytes_on(weights, index), bytes_on(cached, index), max(size for _, size in history)
+        device = f"cuda:{index}"
+        sizes = bytes_on(device, weights), bytes_on(device, cached), max(size for _, size in history)
         devices.append(RankMemory(*sizes, *columns(history), of="device"))
     return devices
 

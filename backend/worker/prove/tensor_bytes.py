@@ -4,7 +4,6 @@
 the scales of bitsandbytes.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -84,17 +83,9 @@ def cache_tensors(cache: Any) -> Iterator[Any]:
         yield from inner_tensors([*_present(layer, "keys", "values"), *extra_parts(layer), *quantized_parts(layer)])
 
 
-def bytes_by_device(cache: Any) -> Counter[str]:
-    """Bytes of a cache's tensors by device type, such as "cpu" and "cuda"."""
-    sizes: Counter[str] = Counter()
-    for tensor in cache_tensors(cache):
-        sizes[tensor.device.type] += tensor.nbytes
-    return sizes
-
-
-def bytes_on(tensors: Any, index: int) -> int:
-    """Bytes of those tensors that lie on the GPU with that index."""
-    return sum(tensor.nbytes for tensor in tensors if tensor.device.type == "cuda" and tensor.device.index == index)
+def bytes_on(device: str, tensors: Iterable[Any]) -> int:
+    """Bytes of those tensors that lie on that device, such as "cpu" or "cuda:0"."""
+    return total_bytes(tensor for tensor in tensors if str(tensor.device) == device)
 
 
 def local_part(tensor: Any) -> Any:

@@ -27,10 +27,9 @@ from tokendyno.backend.worker.measure.memory import MemoryMeter, Sampler, column
 from tokendyno.backend.worker.measure.scores import Scores
 from tokendyno.backend.worker.measure.steps import StepStreamer
 from tokendyno.backend.worker.measure.stream import FLUSH_EVERY_S, Streamer
-from tokendyno.backend.worker.prove.counters import DraftCounter
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.profile import NO_TRACE, Trace, detach, trace
-from tokendyno.backend.worker.prove.tensor_bytes import bytes_by_device, bytes_on, cache_tensors, local_part
+from tokendyno.backend.worker.prove.tensor_bytes import bytes_on, cache_tensors, local_part
 from tokendyno.backend.worker.runners.continuous import ContinuousBatches
 from tokendyno.backend.worker.runners.decode import Decoding
 from tokendyno.backend.worker.runners.forward import ForwardPasses
@@ -184,8 +183,8 @@ class Course:
             streamer: Any = sender(meter, sampler, tokenizer, session.channel, annotations)
             session.graph_calls.begin(lambda: meter.launched)
             session.best.forget()
-            with session.channel.phasing("run"), DraftCounter() as drafts, session.graph_calls:
-                run = Measured(task, cache, meter, sampler, streamer, drafts)
+            with session.channel.phasing("run"), session.graph_calls:
+                run = Measured(task, cache, meter, sampler, streamer)
                 del cache  # else the first of several static batches would keep its own to the end
                 with repeating(streamer.flush, FLUSH_EVERY_S, "streamer"), sampler, annotations:
                     begin_s = time.perf_counter()
@@ -288,11 +287,8 @@ class ResidueMeter:
 
     def cache_bytes(self, cache: Any) -> int:
         """Bytes of a cache on the device whose memory is measured."""
-        if cache is None:
-            return 0
-        if self._memory.device == "cuda":
-            return bytes_on(cache_tensors(cache), torch.cuda.current_device())
-        return bytes_by_device(cache)["cpu"]
+        device = f"cuda:{torch.cuda.current_device()}" if self._memory.device == "cuda" else "cpu"
+        return 0 if cache is None else bytes_on(device, cache_tensors(cache))
 
 
 def witness(session: Session, generation: Generation, run: Measured) -> Proved:

@@ -2,7 +2,8 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -25,7 +26,7 @@ from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.meter import Meter, sliding_layers
 from tokendyno.backend.worker.measure.scores import Scores
 from tokendyno.backend.worker.prompt import Prompt, max_positions, pad, padding_counts, read_prompt
-from tokendyno.backend.worker.prove.counters import PassCounter
+from tokendyno.backend.worker.prove.counters import DraftCounter, PassCounter
 from tokendyno.backend.worker.prove.profile import mark_step
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
@@ -44,8 +45,10 @@ class Decoding:
         window = getattr(text, "sliding_window", None) or 0
         self._window_tokens = window if any(self._sliding) else 0  # that a layer attends to; 0 without such layers
         self.prompt_ids: list[int] = []
-        self._passes: PassCounter | None = None  # of the latest run
-        self._texts: Any = None  # of the latest run: ids (B, P and more)
+        # of the latest run
+        self._texts: Any = None  # ids (B, P and more)
+        self._passes: PassCounter
+        self._drafts: DraftCounter
 
     # --- before the run ---------------------------------------------------------------------------
 
@@ -146,20 +149,21 @@ class Decoding:
         copied = cuda and not self.loop.keeps_step
         return Meter(cache, self._sliding, task.job.batch_size, sampler, stop, prompt_tokens, cuda, copied)
 
-    def around(self, task: Task, meter: Meter) -> PassCounter:
+    @contextmanager
+    def around(self, task: Task, meter: Meter) -> Iterator[None]:
         self.loop.own_steps = 0  # those of the warm-up prove nothing about the run
-        self._passes = PassCounter(self._model.model, task.job.plan.generate, task.prompt.ids)
-        return self._passes
+        counter = PassCounter(self._model.model, task.job.plan.generate, task.prompt.ids)
+        with counter as self._passes, DraftCounter() as self._drafts:
+            yield
 
     def generate(self, run: Measured) -> None:
         self._texts = self.loop.generate(run.task, run.cache, run.meter)
 
     def outcome(self, run: Measured) -> Outcome:
         job, meter, streamed = run.task.job, run.meter, run.streamer.text
-        assert self._passes is not None
         counted = counts.RunCounts(
             prompt=padding_counts(run.task.prompt, self.loop.prompt_positions(run.cache, len(meter.rows))),
-            drafts=run.drafts.counts(len(run.streamer.ids), meter.steps),
+            drafts=self._drafts.counts(len(run.streamer.ids), meter.steps),
             passes=counts.Passes(passes=meter.steps, own_steps=self.loop.own_steps),
         )
         if self._passes.prompt_ids:

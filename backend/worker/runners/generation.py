@@ -22,7 +22,6 @@ from tokendyno.backend.worker.measure.finite import BestScores
 from tokendyno.backend.worker.measure.memory import Sampler
 from tokendyno.backend.worker.measure.scores import Scores
 from tokendyno.backend.worker.prompt import Prompt
-from tokendyno.backend.worker.prove.counters import DraftCounter
 from tokendyno.backend.worker.prove.graph_calls import GraphCalls
 
 
@@ -80,7 +79,6 @@ class Measured:
     meter: Any
     sampler: Sampler
     streamer: Any
-    drafts: DraftCounter
     wall_s: float = 0.0
     counts: RunCounts = field(default_factory=RunCounts)
 

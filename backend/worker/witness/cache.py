@@ -10,10 +10,11 @@ from tokendyno.backend.plan import STATIC_FP8
 from tokendyno.backend.worker.measure.meter import sliding_layers
 from tokendyno.backend.worker.prove.observation import Observation
 from tokendyno.backend.worker.prove.tensor_bytes import (
-    bytes_by_device,
+    bytes_on,
     cache_tensors,
     inner_tensors,
     quantized_parts,
+    total_bytes,
 )
 
 _BACKENDS = {"Fp8QuantizedLayer": "fp8", "HQQQuantizedLayer": "hqq", "QuantoQuantizedLayer": "quanto"}
@@ -22,8 +23,8 @@ _BACKENDS = {"Fp8QuantizedLayer": "fp8", "HQQQuantizedLayer": "hqq", "QuantoQuan
 def find(observation: Observation) -> Finding:
     """Every layer of the cache that the measured run filled: its class, its position in the model, its tensors."""
     layers = observation.cache.layers
-    sizes = bytes_by_device(observation.cache)
-    on_host = 0 if str(getattr(observation.model, "device", "cpu")).startswith("cpu") else sizes["cpu"]
+    tensors = list(cache_tensors(observation.cache))
+    on_host = 0 if str(getattr(observation.model, "device", "cpu")).startswith("cpu") else bytes_on("cpu", tensors)
     config = observation.model.config.get_text_config(decoder=True)
     of_images = getattr(config, "cross_attention_layers", None) or ()
     sliding = sliding_layers(config) + [False] * len(layers)  # a cache may have more than the config names
@@ -33,9 +34,9 @@ def find(observation: Observation) -> Finding:
         if hasattr(layer, "keys") and i not in of_images  # these hold what an image gave, and a text has none
     ]
     counted = Counter(type(layer).__name__ for layer in layers)
-    proof = ", ".join(f"{n} x {name}" for name, n in sorted(counted.items())) + f"; {sizes.total():,} bytes"
+    proof = ", ".join(f"{n} x {name}" for name, n in sorted(counted.items())) + f"; {total_bytes(tensors):,} bytes"
     if on_host:
-        pinned = all(tensor.is_pinned() for tensor in cache_tensors(observation.cache) if tensor.device.type == "cpu")
+        pinned = all(tensor.is_pinned() for tensor in tensors if tensor.device.type == "cpu")
         proof += f", {on_host:,} of them in {'pinned ' if pinned else ''}host memory"
     planned = observation.plan.generate.cache.name
     votes = Counter(name for names in by_layer for name in names)

@@ -1,7 +1,6 @@
 """Bytes and parameters of what a model holds, counted on tensors of every kind."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
@@ -13,20 +12,11 @@ from tokendyno.backend.worker.prove.tensor_bytes import (
 )
 
 
-def tensor(device: str, index: int | None, nbytes: int) -> Any:
-    return SimpleNamespace(device=SimpleNamespace(type=device, index=index), nbytes=nbytes)
-
-
-@pytest.mark.parametrize(("index", "expected"), [(0, 5), (1, 10), (2, 0)])
-def test_bytes_are_of_one_gpu(index: int, expected: int) -> None:
-    held = [
-        tensor("cuda", 0, 5),
-        tensor("cuda", 1, 7),
-        tensor("cuda", 1, 3),
-        tensor("cpu", None, 99),
-        tensor("xpu", 0, 9),
-    ]
-    assert bytes_on(held, index) == expected
+@pytest.mark.parametrize(("device", "expected"), [("cuda:0", 5), ("cuda:1", 10), ("cuda:2", 0), ("cpu", 99)])
+def test_bytes_are_of_one_device(device: str, expected: int) -> None:
+    sizes = [("cuda:0", 5), ("cuda:1", 7), ("cuda:1", 3), ("cpu", 99), ("xpu:0", 9)]
+    held = [SimpleNamespace(device=torch.device(name), nbytes=nbytes) for name, nbytes in sizes]
+    assert bytes_on(device, held) == expected
 
 
 def frozen(*shape: int, dtype: torch.dtype = torch.uint8) -> torch.nn.Parameter:
