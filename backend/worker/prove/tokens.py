@@ -42,16 +42,12 @@ class Text(NamedTuple):
     generated: Sequence[int]
 
     @property
-    def tokens(self) -> int:
-        return len(self.prompt) + len(self.generated)
-
-    @property
     def fits(self) -> bool:
         """Whether it is short enough for the pass."""
-        return self.tokens <= MOST_TOKENS
+        return len(self.prompt) + len(self.generated) <= MOST_TOKENS
 
 
-def beyond_check(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) -> str:
+def beyond_check(plan: Plan, sampled: bool, texts: Sequence[Text]) -> str:
     """Why one pass cannot say which tokens such a run should have chosen; "" if it can."""
     if sampled:
         return "the text is sampled: only greedy tokens follow from the logits of one pass"
@@ -61,10 +57,7 @@ def beyond_check(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) -
         return "flex_attention would compile a graph for this one pass"
     if plan.generate.cache.quantized:
         return "the quantized cache rounds what the tokens were chosen from"
-    longest = max((text.tokens for text in texts if text.generated and text.fits), default=0)
-    if longest > (most_read := getattr(getattr(model, "config", None), "index_topk", None) or MOST_TOKENS):
-        return f"an indexer chooses {most_read:,} tokens to attend to, and may choose others in one pass"
-    if longest:
+    if any(text.generated and text.fits for text in texts):
         return ""
     longer = any(not text.fits for text in texts)
     return f"prompt and text are longer than {MOST_TOKENS:,} tokens" if longer else "no token was generated"
@@ -73,7 +66,7 @@ def beyond_check(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) -
 def find_tokens(model: Any, plan: Plan, sampled: bool, texts: Sequence[Text]) -> Finding:
     """Counts the tokens that are among the likeliest at their places; unchecked, where the pass cannot say."""
     effective = "sampled" if sampled else "greedy"
-    reason = beyond_check(model, plan, sampled, texts)
+    reason = beyond_check(plan, sampled, texts)
     if reason:
         return Finding(TOKENS, effective, reason, outcome="unchecked")
     try:

@@ -52,11 +52,13 @@ def find(observation: Observation) -> Finding:
         return Finding("attention", _choice_of(name, observation.plan.load.attention), proof)
     trace, config = observation.trace(), observation.model.config.get_text_config(decoder=True)
     heads = int(config.num_attention_heads)
-    calls = traced_calls(trace, heads, getattr(config, "num_key_value_heads", None) or heads, inline=not probed)
-    others, fused_layers = calls.others(name), trace.matching("::decoder_layer").total()
-    if others and not calls.of(name) and not _is_flash(name):
+    kv_heads = getattr(config, "num_key_value_heads", None) or heads
+    calls = traced_calls(trace, heads, kv_heads, inline=not probed).by_choice(name)
+    others = Counter({other: n for other, n in calls.items() if n and other != name})
+    fused_layers = trace.matching("::decoder_layer").total()
+    if others and not calls[name] and not _is_flash(name):
         name, others = max(others, key=others.__getitem__), Counter()
-    reached, expected = _counted(observation, calls.of(name), others.total(), name)
+    reached, expected = _counted(observation, calls[name], others.total(), name)
     parts = [_probed(probed), _traced(trace)]
     if fused_layers:
         parts.insert(0, f"{fused_layers} decoder layers ran in a fused layer kernel with its own attention; otherwise")
@@ -145,25 +147,15 @@ class TracedCalls(NamedTuple):
     eager: int
     flex: int
 
-    def of(self, choice: str) -> int:
-        """Calls that this choice makes; 0 for flash kernels, which are no operators of torch: see `flash_calls`."""
-        calls = {
-            "sdpa": self.sdpa,
-            "sdpa-gqa": self.sdpa - self.repeated + self.grouped,
-            "flex_attention": self.flex,
-            "eager": self.eager + self.grouped,
-        }
-        return calls.get(choice, 0)
-
-    def others(self, choice: str) -> Counter[str]:
-        """Calls that another choice makes, by choice."""
+    def by_choice(self, chosen: str) -> Counter[str]:
+        """By the choice that makes them: where sdpa-gqa was chosen, it makes sdpa's calls too, but for copied heads.
+        Those of flash kernels are no operators of torch: see `flash_calls`."""
         calls = Counter(sdpa=self.sdpa, eager=self.eager, flex_attention=self.flex)
-        if choice == "sdpa-gqa":
-            calls["sdpa"] = self.repeated
-        if choice == "sdpa":
+        if chosen == "sdpa-gqa":
+            calls["sdpa"], calls["sdpa-gqa"] = self.repeated, self.sdpa - self.repeated + self.grouped
+        else:
             calls["eager"] += self.grouped
-        calls[choice] = 0
-        return +calls
+        return calls
 
 
 def traced_calls(trace: Trace, heads: int, kv_heads: int, inline: bool = False) -> TracedCalls:
@@ -220,8 +212,7 @@ def probed_calls(model: Any) -> list[ProbedCall]:
     mask = torch.tensor([[0, 1], [1, 1]], device=model.device)
     cache = {"past_key_values": DynamicCache(config=model.config)} if model.can_generate() else {}
     with contextlib.ExitStack() as stack, torch.inference_mode():
-        _watch(stack, seen)
-        _watch_kernel(stack, seen, model)
+        _watch(stack, seen, model)
         with contextlib.suppress(_Enough):
             model(input_ids=ids, attention_mask=mask, **cache)
         if cache:
@@ -239,12 +230,12 @@ class _Enough(Exception):
     """Ends the pass early: enough is known, and the rest may compile something."""
 
 
-def _watch(stack: contextlib.ExitStack, seen: list[ProbedCall]) -> None:
+def _watch(stack: contextlib.ExitStack, seen: list[ProbedCall], model: Any) -> None:
     import transformers.integrations.flash_attention as flash
     import transformers.integrations.flex_attention as flex
     import transformers.masking_utils as masks
 
-    heads = 0  # of the queries that sdpa was given
+    owner, heads = _kernel_of(model), 0  # of the queries that sdpa was given
 
     def sdpa(original: Any, query: Any, key: Any, *args: Any, **kwargs: Any) -> Any:
         nonlocal heads
@@ -269,6 +260,10 @@ def _watch(stack: contextlib.ExitStack, seen: list[ProbedCall]) -> None:
         seen.append(ProbedCall(owner := _flash_owner(), owner))
         raise _Enough
 
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        seen.append(ProbedCall(owner, owner))
+        raise _Enough
+
     def block_mask(original: Any, *args: Any, **kwargs: Any) -> Any:
         return original(*args, **{**kwargs, "_compile": False})
 
@@ -281,24 +276,15 @@ def _watch(stack: contextlib.ExitStack, seen: list[ProbedCall]) -> None:
     ):
         original = getattr(module, name)
         stack.enter_context(mock.patch.object(module, name, functools.partial(watcher, original)))
+    if owner:
+        functions = ALL_ATTENTION_FUNCTIONS._global_mapping
+        stack.enter_context(mock.patch.dict(functions, {str(model.config._attn_implementation): kernel}))
 
 
 def _kernel_of(model: Any) -> str:
     """The Hub's repository of a kernel with a function of its own, which layers look up by the model's setting."""
     name = str(model.config._attn_implementation)
     return _repository_of(ALL_ATTENTION_FUNCTIONS.get(name)) if "/" in name else ""
-
-
-def _watch_kernel(stack: contextlib.ExitStack, seen: list[ProbedCall], model: Any) -> None:
-    owner = _kernel_of(model)
-
-    def kernel(*args: Any, **kwargs: Any) -> Any:
-        seen.append(ProbedCall(owner, owner))
-        raise _Enough
-
-    if owner:
-        functions = ALL_ATTENTION_FUNCTIONS._global_mapping
-        stack.enter_context(mock.patch.dict(functions, {str(model.config._attn_implementation): kernel}))
 
 
 def _repository_of(function: Any) -> str:

@@ -301,6 +301,6 @@ def test_graphs_of_flex_attention_are_its_calls_and_other_graphs_are_not(monkeyp
     ]
     monkeypatch.setattr("torch._dynamo.utils.get_compilation_metrics", lambda: known)
     profile = Trace(Counter({f"{REGION}0/0": 12, f"{REGION}1/0": 5}), Counter(), Counter(), STEPS)
-    calls = traced_calls(profile, 4, 2)
-    assert calls.flex == 12 and compiled_calls(profile) == {"1/0": 5}
-    assert calls.of("flex_attention") == 12 and calls.of(FA2) == 0
+    calls = traced_calls(profile, 4, 2).by_choice("flex_attention")
+    assert calls["flex_attention"] == 12 and compiled_calls(profile) == {"1/0": 5}
+    assert calls[FA2] == 0
