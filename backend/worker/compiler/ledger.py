@@ -129,7 +129,7 @@ class Generated:
 class Compiling:
     """torch.compile for one loaded model. Totals of the ledger go into `counts`, for the axes.
 
-    cache_s    seconds spent on filling this process's compile cache and on publishing it
+    cache_s    seconds spent on filling this process's compile cache
     settings   of the latest compiled run; other ones reset everything that was compiled and warmed up
     generated  the code of the graphs
     """
@@ -177,24 +177,18 @@ class Compiling:
         return [taken.note] if taken.note else []
 
     def _use_cache(self, kind: CompileCacheKind) -> None:
-        with self._timed():
-            files = own_cache.use(kind)
+        begin_s = time.perf_counter()
+        files = own_cache.use(kind)
+        self.cache_s += time.perf_counter() - begin_s
         self._cache, self._published = kind, None
         self._count(cache_files_before=files, cache_files_published=0)
-
-    @contextlib.contextmanager
-    def _timed(self) -> Iterator[None]:
-        begin_s = time.perf_counter()
-        yield
-        self.cache_s += time.perf_counter() - begin_s
 
     def publish(self) -> None:
         """Share what was compiled with other workers, while nothing compiles."""
         now = _Start.now()
         if self._cache is None or self._published == (now, self._cache):
             return
-        with self._timed():
-            self._count(cache_files_published=own_cache.publish(self._cache))
+        self._count(cache_files_published=own_cache.publish(self._cache))
         self._published = now, self._cache
 
     def _count(self, **totals: float | None) -> None:

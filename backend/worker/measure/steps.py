@@ -1,6 +1,7 @@
 """The log of a run of many requests: the generating thread notes each step, another thread sends what is new."""
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -109,25 +110,25 @@ class StepStreamer(Sender):
     ) -> None:
         super().__init__(sampler, channel, annotations)
         self._log, self._tokenizer = log, tokenizer
-        self._sent = dict.fromkeys(("rows", "waits", "moves", "ends"), 0)
+        self._sent: Counter[str] = Counter()  # how many of each list
 
-    def _new(self, name: str, end: int) -> list[Any]:
-        """What the log has of that name, from what was sent up to there."""
-        first, self._sent[name] = self._sent[name], end
-        new: list[Any] = getattr(self._log, name)[first:end]
+    def _new(self, name: str) -> list[Any]:
+        """What the log has of that name and was not sent yet."""
+        new: list[Any] = getattr(self._log, name)[self._sent[name] :]
+        self._sent[name] += len(new)
         return new
 
     def _flush_rows(self) -> None:
-        ends = len(self._log.ends)  # before the steps: an end is sent after the last step of its request
-        if moves := self._new("moves", len(self._log.moves)):
+        ends = self._new("ends")  # before the steps: an end is sent after the last step of its request
+        if moves := self._new("moves"):
             self._channel.send(PageMoves(*map(list, zip(*moves, strict=True))))
         first = self._sent["rows"]
-        if rows := self._new("rows", len(self._log.rows)):
+        if rows := self._new("rows"):
             self._send_steps(first, rows)
-        if waits := self._new("waits", len(self._log.waits)):
+        if waits := self._new("waits"):
             self._channel.send(Waits(*map(list, zip(*waits, strict=True))))
-        if new := self._new("ends", ends):
-            requests, at_s, reasons = map(list, zip(*new, strict=True))
+        if ends:
+            requests, at_s, reasons = map(list, zip(*ends, strict=True))
             texts = [self._tokenizer.decode(self._log.ids[i], skip_special_tokens=True) for i in requests]
             self._channel.send(RequestEnds(requests, at_s, reasons, texts))
 
