@@ -1,6 +1,5 @@
 """What static and continuous batching share: the requests of a run, how they are waited for, and what came of them."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,9 +12,6 @@ from tokendyno.backend.worker.measure.steps import StepLog
 from tokendyno.backend.worker.prompt import TokenizedRequest, padding_counts, read_requests
 from tokendyno.backend.worker.prove.tokens import Text, find_tokens
 from tokendyno.backend.worker.runners.generation import Measured, Outcome, Session, Task
-
-LOOK_EVERY_S = 0.02
-"""While nothing has arrived: how soon a cancel is noticed."""
 
 
 class Batches:
@@ -34,9 +30,9 @@ class Batches:
     def meter(self, task: Task, cache: Any, sampler: Sampler) -> StepLog:
         return StepLog([request.arrival_s for request in self._requests])
 
-    def _sleep_until(self, log: StepLog, arrival_s: float) -> None:
-        while not self._session.cancelled.is_set() and (left_s := arrival_s - log.now_s()) > 0:
-            time.sleep(min(left_s, LOOK_EVERY_S))
+    def _await(self, log: StepLog, request: TokenizedRequest) -> None:
+        """Wait until it arrives, or the run is cancelled."""
+        self._session.cancelled.wait(request.arrival_s - log.now_s())
 
     def _end_cancelled(self, log: StepLog) -> None:
         """Those that have not ended when a run is cancelled end with it."""

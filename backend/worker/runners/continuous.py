@@ -138,7 +138,7 @@ class ContinuousBatches(Batches):
                 elif not processor.has_pending_requests():
                     if not pending:
                         break
-                    self._sleep_until(log, pending[0].arrival_s)
+                    self._await(log, pending[0])
             if in_flight:
                 read_last(processor)
 

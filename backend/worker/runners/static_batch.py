@@ -58,7 +58,7 @@ class StaticBatches(Batches):
     def generate(self, run: Measured) -> None:
         job, log, waiting = run.task.job, run.meter, list(self._requests)
         while waiting and not self._session.cancelled.is_set():
-            self._sleep_until(log, waiting[0].arrival_s)
+            self._await(log, waiting[0])
             arrived = [request for request in waiting if request.number < log.arrived(log.now_s())]
             if arrived:
                 batch = choose(job, arrived)

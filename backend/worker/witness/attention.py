@@ -59,7 +59,8 @@ def find(observation: Observation) -> Finding:
     if others and not calls[name] and not _is_flash(name):
         name, others = max(others, key=others.__getitem__), Counter()
     reached, expected = _counted(observation, calls[name], others.total(), name)
-    parts = [_probed(probed), _traced(trace)]
+    called = ", ".join(f"{n} x {function}" for function, n in Counter(call.function for call in probed).items())
+    parts = [f"a short pass called {called or 'no attention function'}", _traced(trace)]
     if fused_layers:
         parts.insert(0, f"{fused_layers} decoder layers ran in a fused layer kernel with its own attention; otherwise")
     if expected is not None:
@@ -101,11 +102,6 @@ def _counted(observation: Observation, seen: int, other_calls: int, name: str) -
     if reached is None or expected is None:
         return None, None
     return reached, max(expected, reached + other_calls)
-
-
-def _probed(calls: list[ProbedCall]) -> str:
-    counts = Counter(call.function for call in calls)
-    return f"a short pass called {', '.join(f'{n} x {name}' for name, n in counts.items()) or 'no attention function'}"
 
 
 def _traced(trace: Trace) -> str:
