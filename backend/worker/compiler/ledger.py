@@ -13,10 +13,9 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import torch
@@ -291,14 +290,13 @@ class Compiling:
         return compiled if compiled.graphs else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
+class _Start(NamedTuple):
     """The process's counters at some moment."""
 
     records: int = 0
     skips: int = 0
-    breaks: Counter[str] = field(default_factory=Counter)
-    cache: Counter[str] = field(default_factory=Counter)
+    breaks: Counter[str] = Counter()
+    cache: Counter[str] = Counter()
 
     @staticmethod
     def now() -> "_Start":
@@ -321,13 +319,12 @@ def graphs_of(records: Sequence[CompilationMetrics]) -> list[CompiledGraph]:
         whole_s = record.entire_frame_compile_time_s or 0.0
         backend_s, codegen_s = record.backend_compile_time_s or 0.0, record.code_gen_time_s or 0.0
         autotune_s = (record.compile_time_autotune_time_us or 0) / 1e6
-        seconds = (
-            max(0.0, whole_s - backend_s),
-            max(0.0, backend_s - codegen_s),
-            max(0.0, codegen_s - autotune_s),
-            autotune_s + tuned_us.pop(str(record.compile_id), 0) / 1e6,
-        )
-        stages_s = dict(zip(STAGES, seconds, strict=True))
+        stages_s = {
+            "dynamo": max(0.0, whole_s - backend_s),
+            "inductor": max(0.0, backend_s - codegen_s),
+            "codegen": max(0.0, codegen_s - autotune_s),
+            "autotune": autotune_s + tuned_us.pop(str(record.compile_id), 0) / 1e6,
+        }
         graphs.append(CompiledGraph(whole_s, guard(record.recompile_reason), str(record.compile_id or ""), stages_s))
     return graphs
 

@@ -4,8 +4,6 @@ from collections import Counter
 from typing import Any
 
 import torch
-from torch.nn import Parameter
-from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from tokendyno.backend.evidence import Finding
 from tokendyno.backend.units import plural
@@ -31,11 +29,7 @@ def find(observation: Observation) -> Finding:
     total = total_bytes(weight_tensors(observation.model))
     if not kinds:
         return _dense(observation, total)
-    planned = observation.plan.load
-    effective = max(sizes, key=sizes.__getitem__)
-    # torch's MultiheadAttention multiplies by its output matrix itself: torchao leaves it out
-    layers = (module for module in observation.model.modules() if type(module) is NonDynamicallyQuantizableLinear)
-    expected = max(0, planned.packed - sum(type(layer.weight) is Parameter for layer in layers))
+    effective, expected = max(sizes, key=sizes.__getitem__), observation.plan.load.packed
     if effective == "mxfp4":
         expected = kinds["mxfp4"] + len(_dense_experts(observation.model))
     counted = {kind: f"{n}" for kind, n in kinds.items()}

@@ -18,8 +18,8 @@ from tokendyno.backend.models.source import ModelSource
 from tokendyno.backend.optimizations import subject_of
 from tokendyno.backend.optimizations.axes.speculation import LOOKUP_TOKENS, STATEFUL, Speculation
 from tokendyno.backend.plan import GeneratePlan, LoadPlan, Plan
-from tokendyno.backend.worker.prove.counters import DraftCounter
 from tokendyno.backend.worker.prove.observation import Observation
+from tokendyno.backend.worker.runners.decode import DraftCounter
 from tokendyno.backend.worker.witness import find
 
 CACHES: dict[str, Any] = {
