@@ -38,7 +38,7 @@ _UNTRIED = (
     blocked(
         lambda s: s.batches_statically,
         "What a static batch gave the model is counted where a prompt is read in one pass.",
-        "backend/worker/runners/static_batch.py: _Received",
+        "backend/worker/runners/static_batch.py: StaticBatches",
     ),
 )
 _CHUNKS = (

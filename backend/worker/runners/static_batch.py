@@ -52,8 +52,10 @@ class StaticBatches(Batches):
 
     def around(self, task: Task, meter: StepLog) -> Any:
         self._loop.own_steps = 0  # those of the warm-up prove nothing about the run
-        self._batches, self._received = 0, _Received()
-        return self._session.model.model.register_forward_pre_hook(self._received.note, with_kwargs=True)
+        self._batches = self._rows_seen = 0
+        self._unread: Sequence[TokenizedRequest] = ()  # the batch whose prompts the next pass reads
+        self._widest = 0, 0  # for the proof of shapes: positions of the longest batch, tokens of its longest prompt
+        return self._session.model.model.register_forward_pre_hook(self._note_prompts, with_kwargs=True)
 
     def generate(self, run: Measured) -> None:
         job, log, waiting = run.task.job, run.meter, list(self._requests)
@@ -72,20 +74,30 @@ class StaticBatches(Batches):
         task = Task(job, self._prompt(job, batch), places)
         run.meter.enter([request.number for request in batch])
         self._batches += 1
-        self._received.begin(batch)
+        self._unread = batch
         eos = set() if job.ignore_eos else set(self._session.model.eos)
         meter = BatchMeter(task, batch, run.meter, self._session.cancelled.is_set, eos)
         run.cache = self.cache(task)
         self._loop.generate(task, run.cache, meter)
 
+    def _note_prompts(self, model: Any, args: Any, kwargs: Any) -> None:
+        """Called before each pass of the model: what it receives of a batch's prompts."""
+        ids, batch = kwargs.get("input_ids"), self._unread
+        if ids is None or not batch:
+            return
+        self._unread = ()
+        rows, width = ids.shape
+        self._rows_seen += min(len(batch), rows)
+        self._widest = max(self._widest, (width, max(len(row.ids) for row in batch)))
+
     def outcome(self, run: Measured) -> Outcome:
-        outcome, pairs, seen = super().outcome(run), self._pairs(run.meter), self._received
-        counted = outcome.counts
-        counted.prompt = counts.Prompt(positions=seen.width, padding=seen.width - seen.longest)
+        outcome, pairs = super().outcome(run), self._pairs(run.meter)
+        counted, (width, longest) = outcome.counts, self._widest
+        counted.prompt = counts.Prompt(positions=width, padding=width - longest)
         counted.passes = msgspec.structs.replace(counted.passes, own_steps=self._loop.own_steps)
         counted.static = counts.StaticBatches(
             batches=self._batches,
-            rows_seen=seen.rows,
+            rows_seen=self._rows_seen,
             order_pairs=len(pairs),
             order_arrival=sum(a.number < b.number for a, b in pairs),
             order_sorted=sum(a.max_new_tokens <= b.max_new_tokens for a, b in pairs),
@@ -99,32 +111,6 @@ class StaticBatches(Batches):
             (requests[part.request], row.begin_s) for row in log.rows for part in row.parts if part.kind == PREFILL
         ]
         return [(a, b) for (a, begin_s), (b, _) in itertools.pairwise(order) if b.arrival_s <= begin_s]
-
-
-class _Received:
-    """What the model itself received of the batches' prompts.
-
-    rows            that hold requests
-    width, longest  for the proof of shapes: positions of the longest batch, and tokens of its longest prompt
-    """
-
-    def __init__(self) -> None:
-        self.rows = self.width = self.longest = 0
-        self._batch: Sequence[TokenizedRequest] = ()  # whose prompts the next pass reads; () in later ones
-
-    def begin(self, batch: Sequence[TokenizedRequest]) -> None:
-        """The next pass is the first of this batch."""
-        self._batch = batch
-
-    def note(self, model: Any, args: Any, kwargs: Any) -> None:
-        """Called before each pass of the model."""
-        ids, batch = kwargs.get("input_ids"), self._batch
-        if ids is None or not batch:
-            return
-        self._batch = ()
-        rows, width = ids.shape
-        self.rows += min(len(batch), rows)
-        self.width, self.longest = max((self.width, self.longest), (width, max(len(row.ids) for row in batch)))
 
 
 def rows_of(job: Generate) -> int:
@@ -152,7 +138,6 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
         self._done: tuple[bool, ...] = ()
         self._answer: Any = None
         self._device = task.prompt.ids.device
-        self._cuda = self._device.type == "cuda"
         self._origin_s = self._begin_s = log.now_s()
         self._origin = self.event()
         log.ahead = 0  # what an earlier batch launched and nobody waited for
@@ -171,7 +156,7 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
 
     def event(self) -> Any:
         self._log.ahead += 1
-        return moment(self._cuda)
+        return moment(self._device.type == "cuda")
 
     def tell(self, event: Any, ids: list[int]) -> None:
         self._log.ahead -= 1
