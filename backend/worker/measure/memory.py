@@ -101,8 +101,7 @@ class Sampler:
         self.histories: list[list[tuple[float, int]]] = [[] for _ in self._meters]
         self.history = self.histories[0]
         self._taken = 0
-        self.latest = meter.read()
-        self.peak = self.latest
+        self.latest = self.peak = meter.read()
         self._begin_s = time.perf_counter()
         self._watch = Watch([CpuProbe(), *([GpuProbe(meter.gpu)] if meter.gpu is not None else [])])
         self._sampling = repeating(self._sample, SAMPLE_EVERY_S, "memory")

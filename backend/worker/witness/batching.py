@@ -22,8 +22,7 @@ def batching(observation: Observation) -> Finding:
     )
     unseen = observation.plan.generate.prefill_graphs  # a replayed pass calls no code of the model
     if batches == requests and (rows == requests or unseen):
-        planned = observation.plan.generate.batch.kind
-        effective = planned if planned == "static" else "off"
+        effective = "static" if observation.plan.generate.batch.kind == "static" else "off"
         return Finding("batching", effective, proof, outcome="no_effect" if effective == "static" else "")
     return Finding("batching", "static", proof, min(rows, requests), requests)
 

@@ -36,7 +36,6 @@ def _fits(observation: Observation, kind: Any, positions: int, padding: int, slo
 
 def _static_slots(cache: Any) -> int:
     """Slots of a static cache's full-attention layers, 0 where there are none: windows are not rounded."""
-    layers = cache.layers if cache is not None else []
-    static = [layer for layer in layers if type(layer).__name__.startswith("Static") and layer.keys is not None]
-    full = [layer for layer in static if "Sliding" not in type(layer).__name__ and "Ring" not in type(layer).__name__]
-    return max((int(layer.keys.shape[2]) for layer in full), default=0)
+    kinds = [(type(layer).__name__, layer) for layer in (cache.layers if cache is not None else ())]
+    full = [layer for name, layer in kinds if name.startswith("Static") and "Sliding" not in name]
+    return max((int(layer.keys.shape[2]) for layer in full if layer.keys is not None), default=0)
