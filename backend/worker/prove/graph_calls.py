@@ -128,9 +128,8 @@ class GraphCalls:
 
     def counts(self, steps: Sequence[int]) -> GraphSteps:
         """Counts over these steps of the measured run: a decoder's after the prefill, all passes of an encoder."""
-        compiled, replayed = (
-            [by_step.get(step, NOTHING) for step in steps] for by_step in (self._compiled, self._replayed)
-        )
+        compiled = [self._compiled.get(step, NOTHING) for step in steps]
+        replayed = [self._replayed.get(step, NOTHING) for step in steps]
         return GraphSteps(
             counted_steps=len(steps),
             matrices=len(self._weights),

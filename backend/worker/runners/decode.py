@@ -43,8 +43,7 @@ class Decoding:
         config = session.model.model.config
         self.caches = Caches(config, loop.build_cache)
         self._sliding = sliding_layers(config)
-        text = config.get_text_config(decoder=True)
-        window = getattr(text, "sliding_window", None) or 0
+        window = getattr(config.get_text_config(decoder=True), "sliding_window", None) or 0
         self._window_tokens = window if any(self._sliding) else 0  # that a layer attends to; 0 without such layers
         self.prompt_ids: list[int] = []
         # of the latest run

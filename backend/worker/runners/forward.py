@@ -53,8 +53,7 @@ class ForwardPasses:
         if plan.compile_mode:
             phases.insert(0, ("compile", plan.compile_mode, WARM_UP_PROMPTS))
         for phase, note, passes in phases:
-            cold = phase == "compile"
-            with session.channel.phasing(phase, note) as steps, session.compiling.watched(steps, cold):
+            with session.channel.phasing(phase, note) as steps, session.compiling.watched(steps, phase == "compile"):
                 self._passes(plan, task.prompt, passes)
                 if session.cuda:
                     torch.cuda.synchronize()
