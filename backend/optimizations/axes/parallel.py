@@ -269,10 +269,13 @@ class Parallel(Optimization):
         "enable_expert_parallel": "distributed_config=DistributedConfig(tp_size=N, ep_size=N)",
     }
     wishes = dict.fromkeys((f"device-map-{size}" for size in SIZES), "memory")
-    costs = dict.fromkeys(("tensor-2", "expert-2"), "an exchange between all ranks after each half of a layer") | {
-        "device-map-2": "copies between GPUs that wait for each other"
-    }
     choices = _choices()
+    costs = {
+        choice.name: "copies between GPUs that wait for each other"
+        if choice.name.startswith("device-map")
+        else "an exchange between all ranks after each half of a layer"
+        for choice in choices[1:]
+    }
 
     def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
         if name == "off":
