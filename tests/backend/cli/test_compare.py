@@ -112,7 +112,7 @@ def test_the_two_caches_write_the_same_and_a_fallback_is_told(compared: tuple[di
     assert (dynamic["effective"]["cache"], unwindowed["effective"]["cache"]) == ("dynamic", "unwindowed")
     assert dynamic["requested"]["attention"] == "sdpa"
     assert dynamic["planned"]["attention"] == dynamic["effective"]["attention"] == "eager"
-    assert "fallback (arm A, attention): This architecture has attention sinks" in err
+    assert "fallback (arm A, attention): PyTorch's scaled_dot_product_attention does not support" in err
     assert unsound(unwindowed["evidence"]) == []
 
 
