@@ -22,9 +22,9 @@ def removed() -> Iterator[None]:
     def scores(self: Any) -> Any:
         return torch.zeros(1, 1) if self._step is None else scored(self)  # a loop that took no step has none
 
-    def generate(self: Any, ids: Any, mask: Any, cache: Any, tokens: int, meter: Any, *args: Any) -> Any:
+    def generate(self: Any, ids: Any, mask: Any, cache: Any, tokens: int, meter: Any, *args: Any, **given: Any) -> Any:
         for _ in range(tokens):
-            best = self._model(input_ids=ids, use_cache=False).logits[:, -1].argmax(-1, keepdim=True)
+            best = self.model(input_ids=ids, use_cache=False).logits[:, -1].argmax(-1, keepdim=True)
             ids = torch.cat([ids, best], 1)
             meter.tell(meter.event(), best[:, 0].tolist())
         return ids
