@@ -157,8 +157,7 @@ def run_arm(model: str, choices: str, work: dict[str, Any]) -> dict[str, Any]:
     ledger = run.snapshot().ledgers["A"]
     rows = [(row.finding.axis, row.status, f"{row.finding.proof} {row.reason}".strip()) for row in ledger]
     return {
-        # random weights accept no draft
-        "alarms": [row for row in rows if row[1] in ALARMS and row[:2] != ("speculation", "no_effect")],
+        "alarms": [row for row in rows if row[1] in ALARMS],
         "unchecked": [row for row in rows if row[1] == "unchecked"],
         "verified": sum(status == "verified" for _, status, _ in rows),
     }

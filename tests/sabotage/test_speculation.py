@@ -1,4 +1,4 @@
-"""speculation: prompt lookup that proposes nothing, or nothing that fits."""
+"""speculation: prompt lookup that is not asked for, or proposes nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +10,7 @@ from transformers.generation.utils import GenerationMixin
 
 from tests.sabotage.saboteur import table, tests_of
 
-UNLIKELY = 7
 TWICE = "Pip has a red ball. Tim has a blue ball. Pip has a red ball. Tim has a"
-LOOKUP = PromptLookupCandidateGenerator.get_candidates
 
 
 @contextmanager
@@ -33,22 +31,9 @@ def silent() -> Any:
     return mock.patch.object(PromptLookupCandidateGenerator, "get_candidates", lambda self, ids, **kwargs: (ids, None))
 
 
-def hopeless() -> Any:
-    """The draft tokens are not those that were looked up, and none is accepted."""
-
-    def get_candidates(self: Any, input_ids: Any, **kwargs: Any) -> Any:
-        candidates, *rest = LOOKUP(self, input_ids, **kwargs)
-        candidates = candidates.clone()
-        candidates[:, input_ids.shape[1] :] = UNLIKELY
-        return candidates, *rest
-
-    return mock.patch.object(PromptLookupCandidateGenerator, "get_candidates", get_candidates)
-
-
 MANNERS = {
     "removed": removed,
     "nothing is proposed": silent,
-    "no draft is accepted": hopeless,
 }
 SABOTEURS = table("speculation", {"prompt-lookup": MANNERS}, model="pocket", prompt=TWICE, max_new_tokens=24)
 test_sabotage_turns_a_row, test_the_control_is_verified = tests_of(SABOTEURS)

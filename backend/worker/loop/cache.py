@@ -64,7 +64,9 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
             slots = self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
         known = kind is StaticLayer if self.eight_bits else kind in SLOT_LAYERS
         if not known or slots.size != layer.max_cache_len:
-            raise InputError("This model's layers keep what fits into no slots of a static cache. Use loop=generate.")
+            raise InputError(
+                "The custom decode loop does not support all of this model's cache layers. Use loop=generate."
+            )
         return (StaticFp8SlotLayer if self.eight_bits else SLOT_LAYERS[kind])(layer, slots)
 
     @property

@@ -5,7 +5,7 @@ from tokendyno.backend.worker.prove.observation import Observation
 
 
 def find(observation: Observation) -> Finding:
-    """Without an accepted token nothing was gained: the text repeats nothing, or went on otherwise."""
+    """Where nothing was proposed, the text repeats nothing."""
     counts = observation.counts.drafts
     if not counts.lookups:
         return Finding("speculation", "off", "no draft tokens were looked up")
@@ -14,5 +14,5 @@ def find(observation: Observation) -> Finding:
         f"{steps + accepted} tokens in {steps} steps: {counts.lookups} lookups proposed "
         f"{counts.draft_tokens} draft tokens, {accepted} accepted"
     )
-    outcome: Outcome = "" if accepted and counts.draft_tokens else "no_effect"
+    outcome: Outcome = "" if counts.draft_tokens else "not_applicable"
     return Finding("speculation", "prompt-lookup", proof, counts.lookups, steps, outcome)
