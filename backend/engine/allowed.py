@@ -118,7 +118,7 @@ def hub_kernels(checked: Checked, facts: ModelFacts, machine: Machine) -> set[st
     subject = subject_of(facts, machine, dict(checked.planned))
     if load.kernels == "hub":
         repositories |= set(subject.hub_kernel_layers.values())
-    if subject.runs_mxfp4:
+    if subject.runs_mxfp4 and not subject.runs_own_mxfp4:
         repositories.add(MXFP4_KERNELS)
     return repositories
 

@@ -1,7 +1,7 @@
 """What keeps kernels from computing routed experts: tokendyno's own Triton kernels, and the Hub's for MXFP4.
 
-tokendyno's are chosen (`experts=triton`), stand in where the Hub's cannot be had, and are those of ranks. Where neither
-run, transformers dequantizes MXFP4 weights to bfloat16, with a warning.
+tokendyno's are chosen (`experts=triton`), stand in where the Hub's cannot be had or are wrong, and are those of ranks.
+Where neither run, transformers dequantizes MXFP4 weights to bfloat16, with a warning.
 """
 
 from collections.abc import Callable
@@ -51,6 +51,13 @@ def mxfp4_unreachable(s: "Subject") -> bool:
     return s.cuda and s.machine.hub_offline and KERNELS not in s.machine.hub_kernels
 
 
+def mxfp4_misread(s: "Subject") -> bool:
+    narrow = any(matrix.columns % _HOPPERS for matrix in s.facts.matrices if matrix.kind == "expert")
+    return s.cuda and s.machine.capability[0] == 9 and narrow and not mxfp4_unreachable(s)
+
+
+_HOPPERS = 64
+"""Inputs in a tile of these kernels' layout for Hopper: the rest of experts of other widths is read wrongly."""
 _DEQUANTIZES = "transformers dequantizes the weights to bfloat16"
 _VALIDATE = "transformers 5.22: quantizers/quantizer_mxfp4.py, validate_environment"
 MXFP4_OBSTACLES: tuple[tuple[Callable[["Subject"], bool], str, str], ...] = (
@@ -66,5 +73,15 @@ MXFP4_OBSTACLES: tuple[tuple[Callable[["Subject"], bool], str, str], ...] = (
         f"tokendyno's own kernels (experts=triton) cannot run here: {_DEQUANTIZES}.",
         "kernels 0.17: load.py, get_kernel",
     ),
+    (
+        mxfp4_misread,
+        f"On Hopper the kernel {KERNELS} computes wrong numbers for experts whose width is no multiple of {_HOPPERS}, "
+        "as here, and tokendyno's own kernels (experts=triton) were not chosen: the weights are dequantized to "
+        "bfloat16.",
+        "triton_kernels (vLLM 0.33): tensor_details/layout_details/hopper_value.py, swizzle_data; run on one H200",
+    ),
 )
-"""Where the Hub's kernels for MXFP4 do not run, why, and by which source."""
+"""Where the Hub's kernels for MXFP4 do not run or compute wrong numbers, why, and by which source."""
+
+STANDS_IN = {mxfp4_unreachable, mxfp4_misread}
+"""Obstacles with which tokendyno's own kernels compute MXFP4 experts, unless others were chosen."""

@@ -4,7 +4,9 @@ MXFP4 runs on the Hub's kernels if they are in its cache or in
 `LOCAL_KERNELS=kernels-community/gpt-oss-triton-kernels=FOLDER`, else on ours.
 """
 
+import json
 import time
+from pathlib import Path
 
 import pytest
 
@@ -89,9 +91,12 @@ def test_nothing_dense_stays_reserved_between_quantized_random_weights(choice: s
     assert reserved < 1.15 * held
 
 
-def pocket_where_mxfp4_runs() -> LoadPlan:
-    """Random weights in pocket's shape; skip with the verdict's reason where MXFP4 kernels cannot run."""
-    facts = resolve("random:pocket")
+def pocket_where_mxfp4_runs(width: int, folder: Path) -> LoadPlan:
+    """Random weights in pocket's shape, but for the experts' width; skip with the verdict's reason where MXFP4 kernels
+    cannot run."""
+    config = json.loads(resolve("random:pocket").source.config_json)
+    (folder / "config.json").write_text(json.dumps(config | {"intermediate_size": width}))
+    facts = resolve(f"random:{folder}")
     checked = check(make_config("m", {"quantization": "mxfp4"}), facts, hardware.detect(), Workload("x"))
     if checked.planned["quantization"] != "mxfp4":
         reason = next(v.reason for v in checked.verdicts if v.axis == "quantization")
@@ -99,16 +104,18 @@ def pocket_where_mxfp4_runs() -> LoadPlan:
     return checked.plan.load
 
 
-def test_mxfp4_stays_quantized_and_answers_as_its_unpacked_self() -> None:
-    """The same random blocks, once through the kernels and once dequantized. A router that is rounded otherwise sends a
-    token to other experts, and what attends to it differs too: texts are short, and few may differ by more."""
+@pytest.mark.parametrize("width", [96, 128])
+def test_mxfp4_stays_quantized_and_answers_as_its_unpacked_self(width: int, tmp_path: Path) -> None:
+    """The same random blocks, once through the kernels (on Hopper the Hub's take a width of 128, ours take 96) and once
+    dequantized. A router that is rounded otherwise sends a token to other experts, and what attends to it differs too:
+    texts are short, and few may differ by more."""
     import torch
 
     from tokendyno.backend.worker.load.device import Observed
     from tokendyno.backend.worker.load.loader import apply_patches
     from tokendyno.backend.worker.load.random_weights import load_as_checkpoint
 
-    plan = pocket_where_mxfp4_runs()
+    plan = pocket_where_mxfp4_runs(width, tmp_path)
     ids = torch.arange(5, 69, device="cuda").view(32, 2)
     answers = []
     with torch.inference_mode():

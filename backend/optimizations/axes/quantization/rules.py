@@ -275,8 +275,8 @@ _NATIVE = tuple(_falls_back(*obstacle) for obstacle in MXFP4_OBSTACLES)
 
 _STANDS_IN = note(
     lambda s: s.runs_own_mxfp4 and s.choices["experts"] == "auto",
-    f"Across ranks, and where the kernel {KERNELS} cannot be had, tokendyno's own kernels compute the experts "
-    "(experts=triton).",
+    f"Across ranks, where the kernel {KERNELS} cannot be had, and on Hopper for experts whose width is no multiple of "
+    "64, which it computes wrongly, tokendyno's own kernels compute the experts (experts=triton).",
     "backend/optimizations/subject.py: runs_own_mxfp4",
 )
 

@@ -118,6 +118,7 @@ def test_on_a_cpu_llm_int8_is_refused_where_a_layer_reads_latents_of_four_dimens
         (CPU, {}, "NVIDIA GPUs only"),
         (gpu(7, 0), {}, "capability 7.5"),
         (replace(H200, hub_offline=True), {"experts": "eager"}, "LOCAL_KERNELS"),
+        (H200, {"experts": "eager"}, "wrong numbers"),
         (replace(gpu(7, 5), hub_offline=True), {}, "LOCAL_KERNELS"),
     ],
 )
@@ -145,8 +146,16 @@ def test_our_kernels_stand_in_where_the_hubs_cannot_be_had(choice: str) -> None:
     assert note.level == "note" and "experts=triton" in note.reason
     requested = judge(PACKED, offline, quantization=choice, experts="triton")
     assert of(requested) == [] and requested.plan == checked.plan
-    assert judge(PACKED, H200, quantization=choice).plan.load.experts is None, "the Hub's come first where they can"
-    assert judge(PACKED, H200, quantization=choice, experts="triton").plan == checked.plan
+    for machine in (gpu(8, 0), gpu(10, 0)):
+        assert judge(PACKED, machine, quantization=choice).plan.load.experts is None, "the Hub's come first"
+
+
+@pytest.mark.parametrize(("width", "own"), [(96, True), (128, False), (2880, False)])
+def test_our_kernels_stand_in_on_hopper_for_experts_whose_width_the_hubs_compute_wrongly(width: int, own: bool) -> None:
+    wide = tuple(replace(m, columns=width) if m.kind == "expert" else m for m in facts(PACKED).matrices)
+    checked = judge(replace(facts(PACKED), matrices=wide), H200, quantization="mxfp4")
+    assert (checked.planned["quantization"], checked.plan.load.experts) == ("mxfp4", "triton" if own else None)
+    assert [verdict.level for verdict in of(checked)] == ["note"] * own
 
 
 def test_transformers_unpacks_mxfp4_on_a_cpu_and_takes_no_dense_model_for_it() -> None:
