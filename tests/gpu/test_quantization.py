@@ -35,6 +35,8 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 def test_packed_weights_are_those_of_the_dense_model_and_it_computes_with_them(choice: str, rounded: float) -> None:
     """Each matrix, read out by multiplying the unit matrix with it, differs by no more than its format rounds. With the
     matrices that were read out the dense model answers as the packed one, whose activations may be rounded, too."""
+    if choice.startswith("quanto"):
+        pytest.importorskip("optimum.quanto")
     import torch
 
     from tokendyno.backend.plan import LoadPlan
@@ -66,6 +68,8 @@ def test_packed_weights_are_those_of_the_dense_model_and_it_computes_with_them(c
 @pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8", "quanto-int8", "bnb-nf4"])
 def test_nothing_dense_stays_reserved_between_quantized_random_weights(choice: str) -> None:
     """As with a checkpoint, whose tensors are copied from host memory one by one."""
+    if choice.startswith("quanto"):
+        pytest.importorskip("optimum.quanto")
     import torch
 
     from tokendyno.backend.plan import LoadPlan
