@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
 
 MIB = 1 << 20
 REACH = {"weights": 1.0, "kv": 1.0, "allocator": 5.0, "peak": 5.0}
-"""Largest error of a prediction, in percent; of the peak without what torch's allocator kept that no tensor used, beyond
-what is predicted of that: the page tells it beside the prediction."""
+"""Largest error of a prediction, in percent; of the peak without what torch's allocator kept that no tensor used and
+that was not predicted: the page tells it beside the prediction."""
 
 ROWS: list[dict[str, Any]] = []
 
