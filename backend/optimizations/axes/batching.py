@@ -56,17 +56,17 @@ _CONTINUOUS = (
     ),
     _NO_DRAFTS,
     blocked(
-        lambda s: s.decoder and s.own_loop,
-        "Continuous batching has a loop of its own.",
+        lambda s: s.decoder and (s.own_loop or s.choices["cuda_graphs"] == "manual"),
+        "Continuous batching has a loop and CUDA graphs of its own (batch_graphs).",
         f"{_PAGED}/continuous_api.py",
-        (("loop", "generate"),),
+        (("loop", "generate"), ("cuda_graphs", "auto")),
     ),
     blocked(
         lambda s: s.choices["compile"] != "off",
         "Compiled steps of continuous batching are not offered: its attention is excluded from compilation, so that a "
         "step breaks into two graphs a layer.",
         "transformers 5.22: integrations/eager_paged.py, PagedAttentionCache.update",
-        (("compile", "off"),),
+        (("compile", "off"), ("compile_cache", "torch"), ("shapes", "exact")),
     ),
     blocked(
         lambda s: s.choices["shapes"] != "exact",

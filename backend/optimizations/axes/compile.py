@@ -121,7 +121,8 @@ def _grows_unquantized(s: Subject) -> bool:
 
 
 def _compiles_growing(s: Subject) -> bool:
-    return s.decoder and not s.own_loop and _grows_unquantized(s) and not s.skips_compilation
+    runs = not s.own_loop and not s.batches_continuously and not s.skips_compilation
+    return s.decoder and runs and _grows_unquantized(s)
 
 
 class Compile(Optimization):

@@ -52,7 +52,7 @@ _MANUAL_RULES = (
         fix=(("attention", "sdpa"),),
     ),
     blocked(
-        lambda s: s.cuda and s.decoder and (not s.cache.fixed or not s.own_loop),
+        lambda s: s.cuda and s.decoder and not s.batches_continuously and not (s.cache.fixed and s.own_loop),
         "A CUDA graph is replayed on the addresses it was captured with, so no tensor of the step may move: this "
         "needs the static cache and the custom decode loop.",
         _CAPTURE,

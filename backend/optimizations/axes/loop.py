@@ -22,7 +22,7 @@ def slot_masks(config: Any, full: Any, sliding: Any) -> Any:
 
 _RULES = (
     blocked(
-        lambda s: s.decoder and not s.cache.fixed,
+        lambda s: s.decoder and not s.cache.fixed and not s.batches_continuously,  # which has a loop of its own
         "The custom decode loop needs tensors with fixed addresses, and so a static cache: a growing, offloaded "
         "or quantized cache of transformers allocates at every step.",
         f"{_OWN}: Step",

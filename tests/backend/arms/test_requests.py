@@ -58,7 +58,7 @@ def test_pages_count_as_the_cache_of_continuous_batching() -> None:
         ({"batching": "continuous", "cache": "static"}, "a KV cache of its own"),
         ({"batching": "continuous", "cache": "quantized-fp8"}, "a KV cache of its own"),
         ({"batching": "continuous", "speculation": "prompt-lookup"}, "it verifies no drafts"),
-        ({"batching": "continuous", "loop": "own", "cache": "static"}, "a loop of its own"),
+        ({"batching": "continuous", "loop": "own", "cache": "static"}, "a loop and CUDA graphs of its own"),
         ({"batching": "continuous", "attention": "flex_attention"}, "accepts eager, sdpa, FlashAttention"),
         ({"batching": "continuous", "async_batching": "on"}, "needs CUDA streams"),
         ({"batching": "static", "page_size": "16"}, "Only continuous batching has pages"),
@@ -69,6 +69,24 @@ def test_pages_count_as_the_cache_of_continuous_batching() -> None:
 )
 def test_what_cannot_be_together_is_refused_with_a_reason(choices: dict[str, str], named: str) -> None:
     assert named in reasons(checked(requests((8, 8)), **choices))
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"loop": "own", "cache": "static", "cuda_graphs": "manual", "prefill": "captured", "projections": "fused"},
+        {"compile": "reduce-overhead", "cache": "static", "shapes": "dynamic", "compile_cache": "fresh"},
+    ],
+)
+def test_the_first_fix_of_each_verdict_pressed_in_turn_leads_to_continuous_batching(choices: dict[str, str]) -> None:
+    """Not round in a circle, from a static cache to a growing one and back."""
+    model, here = facts("random:Llama-3-8B"), choices | {"batching": "continuous"}
+    for _ in range(8):
+        arm = check(make_config(model.model, here), model, H200, workload_of(requests((8, 8))), 0, requests((8, 8)))
+        if not arm.blocked:
+            break
+        here |= arm.blocked[0].fix
+    assert not arm.blocked and here["batching"] == "continuous"
 
 
 def test_an_encoder_has_no_requests_to_batch() -> None:
