@@ -52,11 +52,11 @@ def mxfp4_unreachable(s: "Subject") -> bool:
 
 
 def mxfp4_misread(s: "Subject") -> bool:
-    narrow = any(matrix.columns % _HOPPERS for matrix in s.facts.matrices if matrix.kind == "expert")
+    narrow = any(matrix.columns % HOPPERS for matrix in s.facts.matrices if matrix.kind == "expert")
     return s.cuda and s.machine.capability[0] == 9 and narrow and not mxfp4_unreachable(s)
 
 
-_HOPPERS = 64
+HOPPERS = 64
 """Inputs in a tile of these kernels' layout for Hopper: the rest of experts of other widths is read wrongly."""
 _DEQUANTIZES = "transformers dequantizes the weights to bfloat16"
 _VALIDATE = "transformers 5.22: quantizers/quantizer_mxfp4.py, validate_environment"
@@ -75,7 +75,7 @@ MXFP4_OBSTACLES: tuple[tuple[Callable[["Subject"], bool], str, str], ...] = (
     ),
     (
         mxfp4_misread,
-        f"On Hopper the kernel {KERNELS} computes wrong numbers for experts whose width is no multiple of {_HOPPERS}, "
+        f"On Hopper the kernel {KERNELS} computes wrong numbers for experts whose width is no multiple of {HOPPERS}, "
         "as here, and tokendyno's own kernels (experts=triton) were not chosen: the weights are dequantized to "
         "bfloat16.",
         "triton_kernels (vLLM 0.33): tensor_details/layout_details/hopper_value.py, swizzle_data; run on one H200",

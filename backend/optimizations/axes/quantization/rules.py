@@ -3,7 +3,13 @@
 from dataclasses import replace
 
 from tokendyno.backend.optimizations.base import Rule, When, blocked, fallback, note
-from tokendyno.backend.optimizations.routed import KERNELS, MXFP4_OBSTACLES
+from tokendyno.backend.optimizations.routed import (
+    HOPPERS,
+    KERNELS,
+    MXFP4_OBSTACLES,
+    mxfp4_misread,
+    mxfp4_unreachable,
+)
 from tokendyno.backend.optimizations.shared_rules import UNPACKS_WITH_TORCH, needs_package
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.predict.quantized import INT4_GROUP
@@ -273,10 +279,21 @@ def _falls_back(obstacle: When, reason: str, source: str) -> Rule:
 
 _NATIVE = tuple(_falls_back(*obstacle) for obstacle in MXFP4_OBSTACLES)
 
+
+def _why_ours(s: Subject) -> str:
+    ours = "tokendyno's own kernels compute the experts (experts=triton)"
+    if mxfp4_misread(s):
+        return (
+            f"On Hopper {KERNELS} computes wrong numbers for experts whose width is no multiple of {HOPPERS}: {ours}."
+        )
+    if mxfp4_unreachable(s):
+        return f"{KERNELS} is neither in the Hub cache nor in LOCAL_KERNELS, and the Hub is offline: {ours}."
+    return f"Each rank has a part of the experts, and {KERNELS} computes all of them on one device: {ours}."
+
+
 _STANDS_IN = note(
     lambda s: s.runs_own_mxfp4 and s.choices["experts"] == "auto",
-    f"Across ranks, where the kernel {KERNELS} cannot be had, and on Hopper for experts whose width is no multiple of "
-    "64, which it computes wrongly, tokendyno's own kernels compute the experts (experts=triton).",
+    _why_ours,
     "backend/optimizations/subject.py: runs_own_mxfp4",
 )
 
