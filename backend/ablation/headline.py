@@ -9,6 +9,7 @@ from tokendyno.backend.runs.summary import Comparison
 from tokendyno.backend.units import bytes_text, interval_text, seconds_text, three
 
 ONCE = "Each ran once, so no difference can be told from noise: three rounds give intervals."
+TWICE = "Each ran twice, which tells little: three rounds give intervals."
 
 
 def ablation_headline(steps: Sequence[StepResult], rounds: int) -> str:
@@ -31,8 +32,9 @@ def ablation_headline(steps: Sequence[StepResult], rounds: int) -> str:
 def sweep_headline(points: Sequence[PointResult], rounds: int) -> str:
     """The points with the least time per token and with the most tokens a second, each with the points from which its
     interval does not tell it apart, and the point with the least memory. "" while fewer than two points are known."""
-    if rounds == 1:
-        return ONCE if sum(point.latency_mean_s is not None for point in points) > 1 else ""
+    if rounds <= 2:
+        few = ONCE if rounds == 1 else TWICE
+        return few if sum(point.latency_mean_s is not None for point in points) > 1 else ""
     known = [point for point in points if None not in (point.latency_low_s, point.latency_mean_s, point.latency_high_s)]
     if len(known) < 2:
         return ""

@@ -13,7 +13,7 @@ from tokendyno.backend.ablation.steps import arm_text
 from tokendyno.backend.optimizations import axis_title, defaults
 from tokendyno.backend.units import bytes_text, seconds_text, three
 from tokendyno.backend.views.pareto import Cost, Pareto, pareto
-from tokendyno.backend.views.quality import cost_remark
+from tokendyno.backend.views.quality import ROUNDING_NATS, cost_remark
 
 TITLES = {
     "stair": ("One after the other", "from arm A to arm B, in the order of the axes; each against the one before"),
@@ -71,13 +71,14 @@ class WorthView(msgspec.Struct, frozen=True):
 
 class _Figure(NamedTuple):
     """A figure of all steps: a value as (number, unit), its values, how much more each is than that of the step it is
-    compared with (None for the base), and the interval of that."""
+    compared with (None for the base), the interval of that, and the largest change that is rounding."""
 
     title: str
     words: Callable[[float], tuple[str, str]]
     values: Sequence[float | None]
     mores: Sequence[float | None]
     intervals: Sequence[tuple[float, float] | None]
+    rounding: float = 0.0
 
 
 def worth_view(course: Ablation) -> WorthView:
@@ -143,7 +144,7 @@ def _quality(steps: Sequence[StepResult]) -> _Figure:
         mores.append(value - there if value is not None and there is not None else None)
         ends = step.quality.kl_interval if step.quality else None
         intervals.append((ends[0] - there, ends[1] - there) if compared and ends and there is not None else None)
-    return _Figure(DIVERGENCE, lambda nats: (three(nats), "nats"), values, mores, intervals)
+    return _Figure(DIVERGENCE, lambda nats: (three(nats), "nats"), values, mores, intervals, ROUNDING_NATS)
 
 
 def _text(figure: _Figure, value: float, sign: bool) -> str:
@@ -173,13 +174,13 @@ def _bar(figure: _Figure, index: int, change: bool, gains: bool = True, equal: b
     value, more = figure.values[index], figure.mores[index]
     if value is None or (change and more is None):
         return None
-    most = max([v for v in figure.values if v is not None], default=0.0) * 1.15 or 1.0
+    most = max([figure.rounding, *(v for v in figure.values if v is not None)]) * 1.15 or 1.0
     if not change or more is None:
         return Bar(0.0, value / most, None, None, _text(figure, value, False), "", "")
     begin, interval = value - more, figure.intervals[index]
     low, high = (begin + interval[0], begin + interval[1]) if interval else (None, None)
     better = "yes" if interval and interval[1] < 0 and gains else "no" if interval and interval[0] > 0 else ""
-    better = "" if equal else better
+    better = "" if equal or abs(more) <= figure.rounding else better
     return Bar(
         _share(begin, most),
         _share(value, most),

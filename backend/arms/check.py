@@ -329,8 +329,8 @@ def _too_large(
         "blocked",
         "model",
         f"{facts.label} needs about {needed / gib:,.1f} GiB of {where} ({needed:,} bytes: weights "
-        f"{memory.weights:,}, KV cache {memory.kv:,}, workspace {memory.workspace:,}{each}), but only "
-        f"{room / gib:.1f} GiB ({room:,} bytes) are free. {advice}",
+        f"{memory.weights:,}, KV cache {memory.kv:,}, workspace {memory.workspace:,}, the rest runtime{each}), but "
+        f"only {room / gib:.1f} GiB ({room:,} bytes) are free. {advice}",
         fix,
         "backend/predict/memory.py",
     )

@@ -134,12 +134,18 @@ def _of_preset(preset: ArmPreset, facts: ModelFacts, machine: Machine) -> Entry:
         preset.title,
         preset.summary,
         state="cannot run" if blocked else "runs",
-        why=blocked[0].reason if blocked else f"Here it sets {titles_text(choices)}." if choices else "",
+        why=blocked[0].reason if blocked else _what_it_sets(preset, choices),
         choices=choices,
         whole=True,
         name=preset.name,
         words=", ".join(f"{axis}={choice}" for axis, choice in choices.items()),
     )
+
+
+def _what_it_sets(preset: ArmPreset, choices: Mapping[str, str]) -> str:
+    if choices:
+        return f"Here it sets {titles_text(choices)}."
+    return "Nothing of it gains or runs here: the model runs as it comes." if preset.bundle else ""
 
 
 def _aliases(axis: Optimization, choice: Choice) -> list[str]:

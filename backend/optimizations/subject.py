@@ -67,7 +67,8 @@ class Subject:
         facts, quantized = self.facts, self.facts.quantization or self.choices["quantization"] != "none"
         if self.cuda or not self.decoder or facts.dtype != "bfloat16" or quantized:
             return None
-        rows = 1 if self.batches_continuously else self.batch_size  # the text of a request is the same beside others
+        many = self.batches_statically or self.batches_continuously  # the same in both, whatever is beside a request
+        rows = 1 if many else self.batch_size
         measured = nearest(self.machine.bfloat16, 2 * facts.parameters, rows)
         if measured is None or measured.ratio < CLEARLY_SLOWER or 4 * facts.parameters > self.machine.memory_bytes / 4:
             return None

@@ -263,7 +263,7 @@ def _quality_sentence(run: Snapshot, gate: Gate | None) -> str:
         case "none":
             return "What it predicts is bit for bit the same."
         case "rounding":
-            return "What it predicts is numerically the same."
+            return "What it predicts is the same but for rounding."
         case _:
             return f"It has {agreement(gate)}."
 

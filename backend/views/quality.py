@@ -66,12 +66,12 @@ def quality_sentence(run: Snapshot) -> str:
             sentence = f"The KL divergence of B from A is {nats} nats {where}."
         case "rounding":
             sentence = (
-                f"B is numerically the same as A {where}: KL divergence {nats} nats, and {agreement}. "
+                f"B predicts the same as A but for rounding {where}: KL divergence {nats} nats, and {agreement}. "
                 "Differences of this size come from the order of summation."
             )
         case cost:
             finer = finer_arm(run) == "B"  # than A, its reference: different predictions are no cost then
-            costs = "B has finer weights than A, so no cost" if finer else f"B has a {cost} quality cost"
+            costs = "B is more precise than A, so no cost" if finer else f"B has a {cost} quality cost"
             sentence = (
                 f"{costs}: {where} the KL divergence from A is {nats} nats, {agreement}, and "
                 f"perplexity is {three(difference.perplexity_ratio)}\u00d7 "
@@ -170,11 +170,11 @@ def gate_text(gate: Gate | None) -> GateText:
         case "none":
             return GateText("predicted the same, bit for bit", line)
         case "rounding":
-            return GateText("predicted numerically the same", line)
+            return GateText("predicted the same but for rounding", line)
         case _ if gate.random:
             return GateText(f"had {same}", line)
         case _ if gate.finer == "B":
-            return GateText(f"had {same}, with more precise weights", line)
+            return GateText(f"had {same}, computed more precisely", line)
         case cost:
             clause = f"{same}, a {cost} cost in quality"
             return GateText(f"had {clause}", line) if counts(cost) else GateText("", line, clause)
@@ -188,11 +188,11 @@ def cost_text(gate: Gate) -> str:
         case "none":
             return "bit for bit"
         case "rounding":
-            return "numerically the same"
+            return "rounding alone"
         case _ if gate.random:
             return ""
         case _ if gate.finer == "B":
-            return "more precise weights"
+            return "more precise"
         case cost:
             return f"{cost} cost"
 
@@ -255,7 +255,7 @@ def cost_remark(cost: str, finer: bool) -> str:
     """What stands beside a gain of an arm; "" where its cost is not worth a word. `finer`: than its reference."""
     match cost:
         case "small" | "large" if finer:
-            return "predicts differently, with more precise weights"
+            return "predicts differently, and more precisely"
         case "small":
             return f"quality cost {tolerance('small')}"
         case "large":

@@ -266,7 +266,9 @@ def crossing(run: Snapshot) -> Crossing | None:
     arms = [started[name] for name in run.arms]
     steps_s = [arm.summary.latency_mean_s for arm in arms if arm.summary.latency_mean_s]
     steps = "tokens" if run.unit == "token" else "forward passes"
-    return Crossing([arm.start.own_s for arm in arms], steps_s, pays.tokens, f"{_count(pays.tokens)} {steps}")
+    unsettled = ", not settled" if pays.low is not None and pays.high is None else ""
+    label = f"{_count(pays.tokens)} {steps}{unsettled}"
+    return Crossing([arm.start.own_s for arm in arms], steps_s, pays.tokens, label)
 
 
 def _both(run: Snapshot) -> dict[str, Started] | None:

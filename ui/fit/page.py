@@ -147,6 +147,7 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
         with gr.Row():
             buttons = {kind: gr.Button(title, size="sm", elem_id=f"fit-{kind}") for kind, title in KINDS.items()}
         message = text_line("fit-sharding-message", role="alert", classes="td-failure")
+        working = text_line("fit-sharding-working")
         template = '<div class="td-fit-rows td-sharding" role="region" tabindex="0"></div>'
         table = component("sharding", template, "fit-sharding-table")
 
@@ -157,7 +158,7 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
         return {message: "", table: msgspec.json.encode(sheet).decode()}
 
     for kind, button in buttons.items():
-        button.click(lambda: (WORKING, ""), None, [message, table], **QUIET).then(
+        button.click(lambda: ("", "", WORKING), None, [message, table, working], **QUIET).then(
             shows_errors(message)(functools.partial(show, kind)),
             [model, gpus],
             [message, table],
@@ -165,7 +166,7 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
             concurrency_limit=1,
             concurrency_id="sharding",
             api_visibility="private",
-        )
+        ).then(lambda: "", None, working, **QUIET)
     gr.on([model.change, gpus.change], None, None, [message, table], js="() => ['', '']", **QUIET)
 
 

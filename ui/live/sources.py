@@ -77,7 +77,7 @@ TEMPLATE = f"""{VERDICT}  <p class="td-head">
 {VIEWS}    <button type="button" class="td-distribution" aria-haspopup="dialog">Latency distribution</button>
     <button type="button" class="td-present" aria-haspopup="dialog"
       title="One figure and one chart on the whole screen (P)">Present</button>
-    <button type="button" class="td-csv" title="Every token and memory sample of this run">CSV</button>
+    <button type="button" class="td-csv" title="Every token and memory sample of the runs in the charts">CSV</button>
     <button type="button" class="td-png" title="The charts as a picture">PNG</button>
 {FILE_LINKS}</p>
 <div class="td-stage">

@@ -33,7 +33,8 @@ def serve_line(facts: ModelFacts, checked: Checked) -> tuple[str, str]:
         left.pop("batching")
         options.append("--continuous-batching")
         options += [f"{option} {left.pop(axis)}" for axis, option in CONTINUOUS.items() if axis in left]
-    if (dtype := left.pop("dtype", "")) and dtype in ("bfloat16", "float16", "float32"):
+    left.pop("dtype", "")
+    if (dtype := checked.plan.load.dtype) != "auto":  # which the arm may have left to tokendyno
         options.append(f"--dtype {dtype}")
     if left.get("quantization") in QUANTIZATIONS:
         options.append(f"--quantization {QUANTIZATIONS[left.pop('quantization')]}")

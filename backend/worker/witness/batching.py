@@ -22,8 +22,12 @@ def batching(observation: Observation) -> Finding:
     )
     unseen = observation.plan.generate.prefill_graphs  # a replayed pass calls no code of the model
     if batches == requests and (rows == requests or unseen):
-        effective = "static" if observation.plan.generate.batch.kind == "static" else "off"
-        return Finding("batching", effective, proof, outcome="no_effect" if effective == "static" else "")
+        if observation.plan.generate.batch.kind != "static":
+            return Finding("batching", "off", proof)
+        if not counts.static.order_pairs:
+            proof = f"{proof}; none had arrived while another was at work"
+            return Finding("batching", "static", proof, outcome="not_applicable")
+        return Finding("batching", "static", proof, outcome="no_effect")
     return Finding("batching", "static", proof, min(rows, requests), requests)
 
 

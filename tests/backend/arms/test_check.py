@@ -86,7 +86,7 @@ def test_a_model_that_cannot_fit_is_refused_with_both_figures() -> None:
     (verdict,) = checked.blocked
     needed, free = checked.memory.total, CPU.free_device_bytes
     assert f"needs about {needed / GIB:.1f} GiB of memory ({needed:,} bytes" in verdict.reason
-    assert f", workspace {checked.memory.workspace:,})" in verdict.reason, "which may be most of it"
+    assert f", workspace {checked.memory.workspace:,}, the rest runtime)" in verdict.reason, "which may be most of it"
     assert f"only {free / GIB:.1f} GiB ({free:,} bytes) are free" in verdict.reason
     assert "smaller model" in verdict.reason
     assert checked.memory.weights > 200 * GIB

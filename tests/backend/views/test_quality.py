@@ -83,7 +83,7 @@ def test_the_cost_stands_with_the_gain() -> None:
     assert sentence == f"{GAIN} and wrote another text from token 37 on."
     assert line == "Quality not read: the command tokendyno quality reads it"
     assert said(SAME)[0] == f"{GAIN} and predicted the same, bit for bit."
-    assert said(ROUNDING)[0] == f"{GAIN} and predicted numerically the same."
+    assert said(ROUNDING)[0] == f"{GAIN} and predicted the same but for rounding."
     assert said(SMALL)[0] == (
         f"{GAIN} and had the same most likely token in 95% of 768 places, a small cost in quality."
     )
@@ -113,7 +113,7 @@ def test_a_reference_is_not_charged_with_the_others_perplexity() -> None:
 
 
 def test_finer_weights_cost_nothing() -> None:
-    for finer, says in (("B", "with more precise weights"), ("A", "a small cost in quality")):
+    for finer, says in (("B", "computed more precisely"), ("A", "a small cost in quality")):
         assert gate_text(Gate("read", "r", 768, SMALL, finer=finer)).part.endswith(says)
 
 
@@ -122,10 +122,10 @@ def test_finer_weights_cost_nothing() -> None:
     [
         (Gate("unread"), ""),
         (Gate("read", "r", 768, SAME), "bit for bit"),
-        (Gate("read", "r", 768, ROUNDING), "numerically the same"),
+        (Gate("read", "r", 768, ROUNDING), "rounding alone"),
         (Gate("read", "r", 768, LARGE), "large cost"),
         (Gate("read", "r", 768, LARGE, finer="A"), "large cost"),
-        (Gate("read", "r", 768, LARGE, finer="B"), "more precise weights"),
+        (Gate("read", "r", 768, LARGE, finer="B"), "more precise"),
         (Gate("read", "r", 768, LARGE, random=True), ""),
         (Gate("read", "r", 768, difference(0.03, 0.95, ratio=1.2)), "large cost"),
         (Gate("read", "r", 768, difference(0.03, 0.95, ratio=1.2), swapped=True), "small cost"),

@@ -133,7 +133,7 @@ export function showPages(runs) {
 // --- a run as a file: saved from its row, and taken in from a recording ---
 
 const SAVED = { File: 'dyno', Report: 'html', CSV: 'csv', JSON: 'json' };
-const TITLES = { File: 'The whole run as one file, which tokendyno reads again', Report: 'One HTML file that opens offline', CSV: 'Every token and memory sample', JSON: 'Figures, ledger and series' };
+const TITLES = { File: 'The whole run as one file, which tokendyno reads again', Report: 'One HTML file that opens offline', CSV: 'Every token and memory sample of the runs in the charts', JSON: 'Figures, ledger and series' };
 
 /** @param {History.Row} row */
 function saveCell(row) {

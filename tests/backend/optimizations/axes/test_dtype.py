@@ -40,6 +40,8 @@ def checked(machine: Machine, model: str = "pocket", batch_size: int = 1, **choi
         (replace(CPU, bfloat16=(FormatTime(8 << 20, 1, CLEARLY_SLOWER),)), "pocket", 1, {}, "float32"),
         (replace(CPU, bfloat16=(FormatTime(8 << 20, 1, CLEARLY_SLOWER - 0.01),)), "pocket", 1, {}, "bfloat16"),
         (SLOW, "pocket", 8, {}, "bfloat16"),  # with more rows it is as fast
+        (SLOW, "pocket", 8, {"batching": "static"}, "float32"),  # of many requests the same in both ways
+        (SLOW, "pocket", 8, {"batching": "continuous"}, "float32"),
         (SLOW, "pocket", 1, {"dtype": "bfloat16"}, "bfloat16"),
         (CPU, "pocket", 1, {}, "bfloat16"),  # never measured
         (SLOW, "random:Qwen3-0.6B", 1, {}, "bfloat16"),
@@ -55,7 +57,7 @@ def test_auto_settles_for_what_was_measured_to_be_fast(
     arm = checked(machine, model, batch_size, **choices)
     assert arm.planned["dtype"] == dtype
     settled = [verdict for verdict in arm.verdicts if verdict.axis == "dtype" and verdict.becomes]
-    moved = dtype != facts(model).dtype and not choices
+    moved = dtype != facts(model).dtype and "dtype" not in choices
     assert [verdict.level for verdict in settled] == ["note"] * moved
     assert arm.plan.load.dtype == ("float32" if moved else "auto")
 

@@ -42,7 +42,8 @@ def row(name: str, counts: Mapping[str, float], **batch: Any) -> tuple[str, str,
     [
         ({}, ("verified", "static", 4, 4)),
         ({"rows_seen": 3}, ("partial", "static", 3, 4)),
-        ({"batches": 4}, ("no_effect", "static", None, None)),
+        ({"batches": 4} | ORDER, ("no_effect", "static", None, None)),
+        ({"batches": 4}, ("not_applicable", "static", None, None)),  # no two were there at once
         ({"batch_requests": 0}, ("off", "off", None, None)),
         (PAGED, ("verified", "continuous", 15, 15)),
         (PAGED | {"paged_layer_calls": 14}, ("partial", "continuous", 14, 15)),
