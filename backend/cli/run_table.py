@@ -218,9 +218,11 @@ def _batch_blocks(run: Snapshot, everything: bool) -> list[Block]:
     traffic = run.request.traffic
     assert traffic is not None
     verdict, card = verdict_of(run), card_of(run)
+    whole = run.status not in ("cancelled", "failed", "interrupted")
+    said = same_sentence(run) if whole else "Ended before it was complete: figures are of what each arm had served."
     return [
         [*title(run), f"{traffic.label}; at most {traffic.concurrent} in work"],
-        _verdict(verdict.sentence or same_sentence(run), *_advice(card), why_sentence(run), verdict.unasked),
+        _verdict(verdict.sentence or said, *_advice(card), why_sentence(run), verdict.unasked),
         _figures(run, [arm_tiles(run, name) for name in run.arms], differences(run)),
         _figures(run, [detail_rows(run, name) for name in run.arms]) if everything else [],
         _ledgers(run, everything),
