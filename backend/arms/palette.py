@@ -145,7 +145,7 @@ def _of_preset(preset: ArmPreset, facts: ModelFacts, machine: Machine) -> Entry:
 def _what_it_sets(preset: ArmPreset, choices: Mapping[str, str]) -> str:
     if choices:
         return f"Here it sets {titles_text(choices)}."
-    return "Nothing of it gains or runs here: the model runs as it comes." if preset.bundle else ""
+    return "Nothing of it helps here: the model runs as it comes." if preset.bundle else ""
 
 
 def _aliases(axis: Optimization, choice: Choice) -> list[str]:

@@ -25,6 +25,7 @@ from tokendyno.backend.views.tiles import Tile, arm_tiles
 from tokendyno.backend.views.verdict import same_sentence, unasked_sentence, verdict_of, why_sentence
 
 _MAX_ANNOTATIONS = 5
+CUT_SHORT = ("cancelled", "failed", "interrupted")
 MAX_TEXT = 3_000
 """Characters of a text that a terminal gets without being asked for all: some 700 tokens."""
 
@@ -69,6 +70,8 @@ def title(run: Snapshot) -> list[Line]:
     created, (device, *_) = run.created, [*gpus_of(run.created.machine), run.created.machine.get("cpu", "this machine")]
     lines = [f"{created.model_label} on {device}", whole_note(created)]
     lines += [f"{arm.name}: {choices_text(arm.choices)}" for arm in created.request.arms]
+    if run.status in CUT_SHORT:
+        lines.append("It ended early: the figures are of what each arm had done by then.")
     return [line for line in lines if line]
 
 
@@ -218,11 +221,10 @@ def _batch_blocks(run: Snapshot, everything: bool) -> list[Block]:
     traffic = run.request.traffic
     assert traffic is not None
     verdict, card = verdict_of(run), card_of(run)
-    whole = run.status not in ("cancelled", "failed", "interrupted")
-    said = same_sentence(run) if whole else "Ended before it was complete: figures are of what each arm had served."
+    same = "" if run.status in CUT_SHORT else same_sentence(run)
     return [
         [*title(run), f"{traffic.label}; at most {traffic.concurrent} in work"],
-        _verdict(verdict.sentence or said, *_advice(card), why_sentence(run), verdict.unasked),
+        _verdict(verdict.sentence or same, *_advice(card), why_sentence(run), verdict.unasked),
         _figures(run, [arm_tiles(run, name) for name in run.arms], differences(run)),
         _figures(run, [detail_rows(run, name) for name in run.arms]) if everything else [],
         _ledgers(run, everything),

@@ -150,8 +150,8 @@ class _Library(_Short):
         """The whole file."""
         says = "This arm is more than transformers' own calls."
         if self.work.batch_size > 1:
-            drawn = ", whose texts the standalone script draws" if self.work.temperature else ""
-            says += f" This reads the prompt once, and the run read it in {self.work.batch_size} rows{drawn}."
+            says += f" This reads the prompt once, and the run read it in {self.work.batch_size} rows."
+            says += " Only the standalone script samples the same texts." if self.work.temperature else ""
         body = [self._loading_call(), *self._generation(), "print(generated.text)"]
         return same_quotes("\n".join([*self._title(f"{INSTALL} {says}"), "import tokendyno as td", "", *body, ""]))
 

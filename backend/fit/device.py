@@ -53,8 +53,8 @@ def parse_size(text: str) -> int:
     size = round(float(match[1]) * units[match[2].casefold()]) if match and match[2].casefold() in units else 0
     if not 1 << 20 <= size <= 1 << 50:
         raise InputError(
-            f"Cannot read the size {text!r}. Write a number above 0 with a unit, such as 24GiB (2^30) or 24GB (10^9), "
-            "from 1MiB on."
+            f"Cannot read the size {text!r}. Write a number with a unit, such as 24GiB (2^30) or 24GB (10^9), and at "
+            "least 1MiB."
         )
     return size
 

@@ -52,12 +52,12 @@ def mxfp4_unreachable(s: "Subject") -> bool:
 
 
 def mxfp4_misread(s: "Subject") -> bool:
-    narrow = any(matrix.columns % HOPPERS for matrix in s.facts.matrices if matrix.kind == "expert")
+    narrow = any(matrix.columns % _HOPPER_TILE for matrix in s.facts.matrices if matrix.kind == "expert")
     return s.cuda and s.machine.capability[0] == 9 and narrow and not mxfp4_unreachable(s)
 
 
-HOPPERS = 64
-"""Inputs in a tile of these kernels' layout for Hopper: the rest of experts of other widths is read wrongly."""
+_HOPPER_TILE = 64  # inputs in a tile of the layout for Hopper: of other widths the last tile is read wrongly
+MISREAD = f"On Hopper {KERNELS} computes wrong numbers for experts whose width is not a multiple of {_HOPPER_TILE}"
 _DEQUANTIZES = "transformers dequantizes the weights to bfloat16"
 _VALIDATE = "transformers 5.22: quantizers/quantizer_mxfp4.py, validate_environment"
 MXFP4_OBSTACLES: tuple[tuple[Callable[["Subject"], bool], str, str], ...] = (
@@ -75,13 +75,8 @@ MXFP4_OBSTACLES: tuple[tuple[Callable[["Subject"], bool], str, str], ...] = (
     ),
     (
         mxfp4_misread,
-        f"On Hopper the kernel {KERNELS} computes wrong numbers for experts whose width is no multiple of {HOPPERS}, "
-        "as here, and tokendyno's own kernels (experts=triton) were not chosen: the weights are dequantized to "
-        "bfloat16.",
+        f"{MISREAD}, and tokendyno's own (experts=triton) were not chosen: the weights are dequantized to bfloat16.",
         "triton_kernels (vLLM 0.33): tensor_details/layout_details/hopper_value.py, swizzle_data; run on one H200",
     ),
 )
 """Where the Hub's kernels for MXFP4 do not run or compute wrong numbers, why, and by which source."""
-
-STANDS_IN = {mxfp4_unreachable, mxfp4_misread}
-"""Obstacles with which tokendyno's own kernels compute MXFP4 experts, unless others were chosen."""

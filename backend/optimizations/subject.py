@@ -146,9 +146,8 @@ class Subject:
         if not self.asks_mxfp4 or any(obstacle(self) for obstacle, _ in routed.OBSTACLES):
             return False
         over_ranks = self.choices["parallel"].startswith(("tensor-", "expert-"))  # each has a part of every mixture
-        obstacles = {when for when, _, _ in routed.MXFP4_OBSTACLES if when(self)}
-        stand_in = over_ranks or (obstacles and obstacles <= routed.STANDS_IN)
-        return self.choices["experts"] == "triton" or (self.choices["experts"] == "auto" and bool(stand_in))
+        stand_in = over_ranks or routed.mxfp4_unreachable(self) or routed.mxfp4_misread(self)
+        return self.choices["experts"] == "triton" or (self.choices["experts"] == "auto" and stand_in)
 
     @property
     def hub_kernel_layers(self) -> dict[str, str]:

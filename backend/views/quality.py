@@ -71,7 +71,7 @@ def quality_sentence(run: Snapshot) -> str:
             )
         case cost:
             finer = finer_arm(run) == "B"  # than A, its reference: different predictions are no cost then
-            costs = "B is more precise than A, so no cost" if finer else f"B has a {cost} quality cost"
+            costs = "B has higher precision than A, so no cost" if finer else f"B has a {cost} quality cost"
             sentence = (
                 f"{costs}: {where} the KL divergence from A is {nats} nats, {agreement}, and "
                 f"perplexity is {three(difference.perplexity_ratio)}\u00d7 "
@@ -174,7 +174,7 @@ def gate_text(gate: Gate | None) -> GateText:
         case _ if gate.random:
             return GateText(f"had {same}", line)
         case _ if gate.finer == "B":
-            return GateText(f"had {same}, computed more precisely", line)
+            return GateText(f"had {same}, with higher precision", line)
         case cost:
             clause = f"{same}, a {cost} cost in quality"
             return GateText(f"had {clause}", line) if counts(cost) else GateText("", line, clause)
@@ -192,7 +192,7 @@ def cost_text(gate: Gate) -> str:
         case _ if gate.random:
             return ""
         case _ if gate.finer == "B":
-            return "more precise"
+            return "higher precision"
         case cost:
             return f"{cost} cost"
 
@@ -255,7 +255,7 @@ def cost_remark(cost: str, finer: bool) -> str:
     """What stands beside a gain of an arm; "" where its cost is not worth a word. `finer`: than its reference."""
     match cost:
         case "small" | "large" if finer:
-            return "predicts differently, and more precisely"
+            return "predicts differently, with higher precision"
         case "small":
             return f"quality cost {tolerance('small')}"
         case "large":

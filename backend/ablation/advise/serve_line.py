@@ -33,7 +33,7 @@ def serve_line(facts: ModelFacts, checked: Checked) -> tuple[str, str]:
         left.pop("batching")
         options.append("--continuous-batching")
         options += [f"{option} {left.pop(axis)}" for axis, option in CONTINUOUS.items() if axis in left]
-    left.pop("dtype", "")
+    left.pop("dtype", None)
     if (dtype := checked.plan.load.dtype) != "auto":  # which the arm may have left to tokendyno
         options.append(f"--dtype {dtype}")
     if left.get("quantization") in QUANTIZATIONS:

@@ -25,7 +25,7 @@ def batching(observation: Observation) -> Finding:
         if observation.plan.generate.batch.kind != "static":
             return Finding("batching", "off", proof)
         if not counts.static.order_pairs:
-            proof = f"{proof}; none had arrived while another was at work"
+            proof = f"{proof}; none had arrived when the one before it began"
             return Finding("batching", "static", proof, outcome="not_applicable")
         return Finding("batching", "static", proof, outcome="no_effect")
     return Finding("batching", "static", proof, min(rows, requests), requests)

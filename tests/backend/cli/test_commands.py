@@ -25,7 +25,7 @@ BAD_FIT = [
     (["--batch", "0"], "from 1 to 1,024"),
     (["--gpus", "3", "--gpu", "T4"], "Pocket, 5M cannot be split over 3 GPUs"),
     (["--gpus", "two"], "--gpus: must be a whole number from 1 to 64, not 'two'"),
-    (["--vram", "-5GiB"], "Cannot read the size '-5GiB'. Write a number above 0 with a unit"),
+    (["--vram", "-5GiB"], "Cannot read the size '-5GiB'. Write a number with a unit"),
 ]
 
 

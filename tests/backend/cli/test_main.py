@@ -70,7 +70,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     [
         ("compare --repeats 0", "argument --repeats: must be a whole number from 1 to 50, not '0'."),
         ("advise --budget -5m", "Cannot read the time '-5m'. Write a number above 0 with a unit, such as"),
-        ("advise --memory -24GiB", "Cannot read the size '-24GiB'. Write a number above 0 with a unit, such as"),
+        ("advise --memory -24GiB", "Cannot read the size '-24GiB'. Write a number with a unit, such as"),
         ("history --since -7d", "'-7d'"),
         ("claims nope", "There is no claim 'nope'. All of them: tokendyno claims."),
         ("claims compile-boos", "There is no claim 'compile-boos'. Did you mean 'compile-boost' or "),

@@ -113,7 +113,7 @@ def test_a_reference_is_not_charged_with_the_others_perplexity() -> None:
 
 
 def test_finer_weights_cost_nothing() -> None:
-    for finer, says in (("B", "computed more precisely"), ("A", "a small cost in quality")):
+    for finer, says in (("B", "with higher precision"), ("A", "a small cost in quality")):
         assert gate_text(Gate("read", "r", 768, SMALL, finer=finer)).part.endswith(says)
 
 
@@ -125,7 +125,7 @@ def test_finer_weights_cost_nothing() -> None:
         (Gate("read", "r", 768, ROUNDING), "rounding alone"),
         (Gate("read", "r", 768, LARGE), "large cost"),
         (Gate("read", "r", 768, LARGE, finer="A"), "large cost"),
-        (Gate("read", "r", 768, LARGE, finer="B"), "more precise"),
+        (Gate("read", "r", 768, LARGE, finer="B"), "higher precision"),
         (Gate("read", "r", 768, LARGE, random=True), ""),
         (Gate("read", "r", 768, difference(0.03, 0.95, ratio=1.2)), "large cost"),
         (Gate("read", "r", 768, difference(0.03, 0.95, ratio=1.2), swapped=True), "small cost"),

@@ -3,13 +3,7 @@
 from dataclasses import replace
 
 from tokendyno.backend.optimizations.base import Rule, When, blocked, fallback, note
-from tokendyno.backend.optimizations.routed import (
-    HOPPERS,
-    KERNELS,
-    MXFP4_OBSTACLES,
-    mxfp4_misread,
-    mxfp4_unreachable,
-)
+from tokendyno.backend.optimizations.routed import KERNELS, MISREAD, MXFP4_OBSTACLES, mxfp4_misread, mxfp4_unreachable
 from tokendyno.backend.optimizations.shared_rules import UNPACKS_WITH_TORCH, needs_package
 from tokendyno.backend.optimizations.subject import Subject
 from tokendyno.backend.predict.quantized import INT4_GROUP
@@ -283,9 +277,7 @@ _NATIVE = tuple(_falls_back(*obstacle) for obstacle in MXFP4_OBSTACLES)
 def _why_ours(s: Subject) -> str:
     ours = "tokendyno's own kernels compute the experts (experts=triton)"
     if mxfp4_misread(s):
-        return (
-            f"On Hopper {KERNELS} computes wrong numbers for experts whose width is no multiple of {HOPPERS}: {ours}."
-        )
+        return f"{MISREAD}: {ours}."
     if mxfp4_unreachable(s):
         return f"{KERNELS} is neither in the Hub cache nor in LOCAL_KERNELS, and the Hub is offline: {ours}."
     return f"Each rank has a part of the experts, and {KERNELS} computes all of them on one device: {ours}."
